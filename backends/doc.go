@@ -1,0 +1,32 @@
+// Package backends is the contract of a group's store: a small transactional key space with sessions. All logic of the
+// protocol is in package coord; a backend gives only what is written here, and package storetest checks every
+// sentence of it. Not covered by compatibility before v1.
+//
+// # Keys and values
+//
+// A key is a string of 1 to MaxKey bytes, in a key space of its own for each group. Keys are bytes: no collation, trimming
+// or case folding decides identity or order. A value has at most MaxValue bytes.
+//
+// # Versions
+//
+// Every put gives its key a new version, greater than every version that the key had before: also across deletion, across
+// writers that waited for each other, and across a store that lost its data. It is max(previous + 1, the server's wall
+// time in µs), drawn after the lock that orders the writers (a store with a total order of its own may use that).
+//
+// # Sessions
+//
+// A session lives until its TTL after its last renewal, by the store's own clock. An entry that a session bound to itself
+// vanishes with it: from the moment at which the session ends, every read, check and digest sees the entry as absent,
+// whether or not its row has been removed. An ended session never comes back, and its identifier is random.
+//
+// # Data that is lost
+//
+// A store keeps a record {incarnation, since} with its data. Where the record is absent, or the server is not the one that
+// it names, the data may have been lost or rolled back: whoever notices writes a new record, with a random incarnation and the
+// store's time. Requests name the incarnation that their node has accepted, and are refused in another.
+//
+// # Outcomes
+//
+// A write is durable before it is acknowledged. Every write says how it ended: applied, conflict, or unknown; unknown is resolved
+// by reading. Every call returns soon after its context ends, also when the server hangs.
+package backends

@@ -1,0 +1,83 @@
+package coord
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// The layout of a group's key space. Names of nodes have no "/"; names of resources may have any byte.
+const (
+	// SettingsKey holds the group's Settings.
+	SettingsKey = "settings"
+	// LeaderKey holds the Leader; its version is the epoch.
+	LeaderKey = "leader"
+	// BarrierKey holds the Barrier of a group in GlobalBarrier mode.
+	BarrierKey = "barrier"
+
+	// MemberPrefix is before the name of a node: its Member entry.
+	MemberPrefix = "member/"
+	// StatusPrefix is before the name of a node: its NodeStatus entry.
+	StatusPrefix = "status/"
+	// ListPrefix is before a node's name, "/" and a number: a part of a long static list.
+	ListPrefix = "list/"
+	// AssignmentPrefix is before a node's name and "/": its Assignment entry, and with a number after it, a further part.
+	AssignmentPrefix = "assign/"
+	// ClaimPrefix is before the key form of a resource: its Claim entry.
+	ClaimPrefix = "claim/"
+	// ResourcePrefix is before the key form of a resource: its registration.
+	ResourcePrefix = "resource/"
+	// DiscoveredPrefix is before a number: a part of the discovered list.
+	DiscoveredPrefix = "discovered/"
+	checkpointPrefix = "checkpoint/"
+
+	// CoordinatorAddress is woken when something concerns the coordinator.
+	CoordinatorAddress = "coordinator"
+	addressPrefix      = "node/"
+)
+
+// maxName is the longest name that stands in a key as it is.
+const maxName = 512
+
+// resourceKey is a resource's name as it stands in keys: itself, or a hash when it is long. The first byte
+// tells them apart.
+func resourceKey(name string) string {
+	if len(name) <= maxName {
+		return "=" + name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "#" + hex.EncodeToString(sum[:]) + name[:64]
+}
+
+// ClaimKey is the key of a resource's claim.
+func ClaimKey(resource string) string { return ClaimPrefix + resourceKey(resource) }
+
+// ResourceKey is the key of a resource's registration.
+func ResourceKey(resource string) string { return ResourcePrefix + resourceKey(resource) }
+
+// MemberKey is the key of a node's member entry.
+func MemberKey(node string) string { return MemberPrefix + node }
+
+// StatusKey is the key of what a node reports of itself.
+func StatusKey(node string) string { return StatusPrefix + node }
+
+// AssignmentKey is the key of the first part of a node's assignment, and the prefix of all of them.
+func AssignmentKey(node string) string { return AssignmentPrefix + node + "/" }
+
+// CheckpointPrefix is before the keys of a resource's checkpoint.
+func CheckpointPrefix(resource string) string {
+	k := resourceKey(resource)
+	return fmt.Sprintf("%s%d:%s/", checkpointPrefix, len(k), k)
+}
+
+// NodeAddress is woken when something concerns that node.
+func NodeAddress(node string) string { return addressPrefix + node }
+
+func part(prefix string, i int) string { return fmt.Sprintf("%s%06d", prefix, i) }
+
+// nodeOfAssignment splits an assignment's key into the node's name and the number of the part ("" for the first).
+func nodeOfAssignment(key string) (node, part string) {
+	node, part, _ = strings.Cut(strings.TrimPrefix(key, AssignmentPrefix), "/")
+	return node, part
+}

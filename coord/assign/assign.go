@@ -1,0 +1,123 @@
+// Package assign decides which node of a group should hold which resource. It is one pure function over indexes: no
+// I/O, clock, randomness or map, so the same input gives the same plan, byte for byte, on every machine.
+//
+// # Guarantee
+//
+// [Plan] minimises, in this order:
+//
+//  1. Priority. Nodes of the highest priority hold as many resources as their Allowed and Max permit, then those of the next,
+//     and so on. In particular nothing that can be placed stays unplaced.
+//  2. Balance among nodes of equal priority. No chain of moves (a resource from one node to a second, another one from there to a
+//     third, …) leads from a node to one of the same priority, below its Max, that holds fewer by two or more. So where Allowed and
+//     Max permit, counts differ by one at most. What weights change is said at [Node].
+//  3. Moves: the resources with a present owner in Nodes that the plan does not leave with it. Resources without one count nothing.
+//
+// All three are exact, not a heuristic. Balanced plans are the bases of an integral polymatroid in each priority, and
+// the moves an M-convex function over them, so a plan that no chain of moves betters is the best one.
+//
+// It follows that planning again with the plan as Owner changes nothing; that a node that joins takes from the fullest; and that
+// what a leaving node held goes to the emptiest, while nothing else moves more than balance asks for.
+//
+// # Ties
+//
+// Among plans that are equal in all three, the choice is fixed but means nothing. The odd resource stays with a node that
+// already has it, else goes to the lowest index. Where no node has an Allowed, what a node gives up are its last
+// resources, and what has no owner is dealt in turns, so that neighbours in the order of names are spread over the nodes.
+package assign
+
+// Node is what a plan needs to know of a node. Its zero value may take anything, with the share of one.
+type Node struct {
+	// Priority: nodes of a higher one are filled first.
+	Priority int
+	// Weight is the node's share among nodes of its priority; less than 1 counts as 1, and more than MaxWeight as MaxWeight.
+	//
+	// Where no node has an Allowed, every node is within one of its fair share: its part, by weight, of what the nodes of its priority
+	// hold and that is not held by nodes whose Max is below their own part. Where some have one, two nodes between which
+	// a chain of moves leads, both ways, and that are below their Max, divide what both hold to the nearest whole resource.
+	Weight int
+	// Max is the most resources that the node may hold; less than 1: no limit.
+	Max int
+	// Allowed is a bit set over the indexes of the resources that the node may take: resource i is bit i%64 of word i/64. Bits that
+	// are missing at its end are not set; nil: all resources.
+	Allowed []uint64
+}
+
+// MaxWeight is the greatest weight that makes a difference.
+const MaxWeight = 1 << 20
+
+// Problem is the input of Plan. Plan changes nothing in it and keeps nothing of it.
+type Problem struct {
+	// Nodes in the order of their sorted names.
+	Nodes []Node
+	// Resources is how many there are; index i is the i-th of their sorted names. Less than 1: none.
+	Resources int
+	// Owner is the present owner of each resource as an index into Nodes. Anything out of range, and what is missing at its
+	// end, is nobody; nil: nobody owns anything.
+	Owner []int32
+}
+
+// Nobody stands in a plan for a resource that no node may take.
+const Nobody int32 = -1
+
+// Plan returns for each resource the index of the node that should hold it, or Nobody (-1) where no node may take it or all
+// that may are at their Max.
+func Plan(p Problem) []int32 {
+	plan := make([]int32, max(p.Resources, 0))
+	for r := range plan {
+		plan[r] = p.owner(r)
+	}
+	if len(plan) == 0 || len(p.Nodes) == 0 {
+		return plan
+	}
+	if p.uniform() {
+		planUniform(p, plan)
+	} else {
+		planFlow(p, plan)
+	}
+	return plan
+}
+
+// owner is the present owner of r, or Nobody.
+func (p *Problem) owner(r int) int32 {
+	if r >= len(p.Owner) || p.Owner[r] < 0 || int(p.Owner[r]) >= len(p.Nodes) {
+		return Nobody
+	}
+	return p.Owner[r]
+}
+
+// uniform says whether every node may take every resource.
+func (p *Problem) uniform() bool {
+	for i := range p.Nodes {
+		if !p.Nodes[i].mayTakeAll(p.Resources) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *Node) mayTakeAll(resources int) bool {
+	if n.Allowed == nil {
+		return true
+	}
+	full, rest := resources/64, resources%64
+	if len(n.Allowed) < full || rest > 0 && len(n.Allowed) == full {
+		return false
+	}
+	for _, w := range n.Allowed[:full] {
+		if w != ^uint64(0) {
+			return false
+		}
+	}
+	return rest == 0 || n.Allowed[full]|^uint64(0)<<rest == ^uint64(0)
+}
+
+// limit is the most that the node may hold of so many resources.
+func (n *Node) limit(resources int) int32 {
+	if n.Max < 1 {
+		return int32(resources)
+	}
+	return int32(min(n.Max, resources))
+}
+
+// weight is the node's weight within its bounds.
+func (n *Node) weight() int64 { return int64(min(max(n.Weight, 1), MaxWeight)) }

@@ -43,7 +43,8 @@ type Option func(*Source)
 // WithoutDeadLetters makes a source that has no place for rejected messages: Reject fails with ErrNoDeadLetter.
 func WithoutDeadLetters() Option { return func(s *Source) { s.noDeadLetters = true } }
 
-// New makes an empty source. A resource exists from its first Open or Send until [Source.Remove].
+// New makes an empty source. Any resource can be opened until [Source.Remove]; Discover lists those that were opened or
+// sent to.
 func New(opts ...Option) *Source {
 	s := &Source{queues: map[string]*queue{}, idlers: map[chan struct{}]struct{}{}}
 	for _, o := range opts {
@@ -95,11 +96,11 @@ func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 func (s *Source) DeadLetters() bool { return !s.noDeadLetters }
 
 // Lag is the number of messages that wait in a resource, those with a delay included and those in flight not. It fails
-// with ErrGone when the resource does not exist.
+// with ErrGone when the resource was removed.
 func (s *Source) Lag(_ context.Context, resource string) (int64, error) {
 	q := s.find(resource)
 	if q == nil {
-		return 0, fmt.Errorf("memory source: lag of %q: %w", resource, sources.ErrGone)
+		return 0, nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -96,6 +96,10 @@ type Doubt struct {
 	Fence    int64
 }
 
+// Troubles tells what keeps resources from getting on, by resource, for operators; it replaces what was told before.
+type Troubles struct{ Reasons map[string]string }
+
+func (Troubles) event()   {}
 func (Start) event()      {}
 func (Tick) event()       {}
 func (Leave) event()      {}

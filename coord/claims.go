@@ -1,0 +1,171 @@
+package coord
+
+// maxBatch is how many transactions one commit has at most: a store must not be blocked by a large group.
+const maxBatch = 128
+
+// claimState has the queues of claims and releases: sets of names.
+type claimState struct {
+	wanted    map[string]bool // to be claimed
+	inFlight  map[string]bool // claims that are unanswered
+	toRelease map[string]bool
+
+	graceUntil         Time // no claim before: the store's data is too young
+	claimAt, releaseAt Time // no claim, no release before: the last one failed
+}
+
+func (q *claimState) reset() {
+	*q = claimState{wanted: map[string]bool{}, inFlight: map[string]bool{}, toRelease: map[string]bool{}}
+}
+
+// wantClaim queues a claim of a resource that is assigned to this node.
+func (m *Machine) wantClaim(name string) {
+	if _, blocked := m.follow.blocked[name]; blocked || m.claiming(name) || m.leave.asked {
+		return
+	}
+	m.queue.wanted[name] = true
+}
+
+// claiming tells whether a claim of the resource is unanswered.
+func (m *Machine) claiming(name string) bool {
+	return m.queue.inFlight[name]
+}
+
+// mayClaim tells whether nothing but time keeps claims from being sent.
+func (m *Machine) mayClaim() bool {
+	return m.phase == phaseActive && !m.sess.noticing && m.set.known && m.member.version != 0 &&
+		!m.waitsFor(callClaims) && !m.waitsFor(callMember)
+}
+
+func (m *Machine) pumpClaims() {
+	q := &m.queue
+	if len(q.wanted) == 0 || !m.mayClaim() || m.now < max(q.graceUntil, q.claimAt) {
+		return
+	}
+	c := call{kind: callClaims}
+	var txns []Txn
+	for _, name := range sortedKeys(q.wanted) {
+		if len(txns) == maxBatch {
+			break
+		}
+		delete(q.wanted, name)
+		if r := m.res[name]; !m.desired(name) || r != nil && (r.fence != 0 || r.worker != 0 || r.ghost != 0) {
+			continue
+		}
+		c.names = append(c.names, name)
+		txns = append(txns, m.claimTxn(name))
+		q.inFlight[name] = true
+	}
+	if len(txns) > 0 {
+		m.commit(c, txns...)
+	}
+}
+
+func (m *Machine) claimTxn(name string) Txn {
+	key := ClaimKey(name)
+	t := Txn{
+		// The member entry: a claim that was sent before this node declined the resource must not arrive after it.
+		Checks: []Check{{Key: MemberKey(m.cfg.Node), Version: m.member.version}},
+		Puts:   []Put{{Key: key, Value: encode(Claim{Resource: name, Node: m.cfg.Node, Since: m.storeTime()}), Bound: true}},
+		Grace:  m.grace(),
+	}
+	if m.has(GuardClaimFree) {
+		t.Checks = append(t.Checks, Check{Key: key})
+	}
+	if m.has(GuardClaimAssignment) {
+		t.Checks = append(t.Checks, Check{Key: AssignmentKey(m.cfg.Node), Version: m.follow.seen})
+	}
+	if m.cfg.Mode == GlobalBarrier && m.has(GuardBarrierLatch) {
+		t.Checks = append(t.Checks, Check{Key: BarrierKey, Version: m.bar.version})
+	}
+	return t
+}
+
+func (m *Machine) claimed(c call, ev Committed) {
+	f, q := &m.follow, &m.queue
+	young := false
+	for i, name := range c.names {
+		delete(q.inFlight, name)
+		r := outcome(ev, i)
+		m.touch(name)
+		switch r.Code {
+		case OK:
+			m.obtained(name, r.Versions[ClaimKey(name)])
+		case TooYoung:
+			young = true
+			q.wanted[name] = true
+		case Conflict:
+			m.claimRefused(name, r.Versions)
+		case Unknown:
+			f.blocked[name] = m.now // a read tells what became of it
+			f.dirty = true
+		default:
+			q.claimAt = m.now + Time(50*millisecond+m.jitter(100*millisecond))
+			q.wanted[name] = true
+		}
+	}
+	if young {
+		m.waitGrace(ev.Stamp)
+	}
+}
+
+// obtained: the own commit was applied, so the claim may be worked.
+func (m *Machine) obtained(name string, fence int64) {
+	r := m.res[name]
+	if r == nil {
+		r = &resource{}
+		m.res[name] = r
+	}
+	r.fence, r.phase, r.since, r.ghost = fence, resourceClaimed, m.now, 0
+	m.notify(Notify{Kind: KindClaimed, Resource: name, Fence: fence})
+}
+
+func (m *Machine) claimRefused(name string, current map[string]int64) {
+	f, q := &m.follow, &m.queue
+	if v, ok := current[AssignmentKey(m.cfg.Node)]; ok && v != f.seen {
+		f.dirty = true
+		q.wanted[name] = true // unless the assignment says otherwise, when it was read
+		q.claimAt = m.now + Time(10*millisecond)
+	}
+	if v, ok := current[MemberKey(m.cfg.Node)]; ok && v != m.member.version && !m.waitsFor(callMember) {
+		m.set.known = false // read the own entry again
+		q.wanted[name] = true
+		q.claimAt = m.now + Time(10*millisecond)
+	}
+	if v, ok := current[BarrierKey]; ok && v != m.bar.version {
+		f.dirty = true
+	}
+	if current[ClaimKey(name)] != 0 {
+		delete(q.wanted, name)
+		if _, waits := f.blocked[name]; !waits {
+			f.blocked[name] = m.now // read whose it is, and how long it can last
+			f.dirty = true
+		}
+	}
+}
+
+// waitGrace puts claims off until the store's data is old enough, and says why.
+func (m *Machine) waitGrace(s Stamp) {
+	left := Duration(s.Since-s.Time)*microsecond + m.grace()
+	m.queue.graceUntil = m.now + Time(max(left, 0)+millisecond)
+	m.notify(Notify{Kind: KindWaiting, Reason: "the store's data is new: nodes that worked under data that was lost may still do so"})
+}
+
+// ghost is a claim of this session that was read, but not obtained by an own commit whose answer arrived: it is never worked, but
+// deleted and claimed again.
+func (m *Machine) ghost(name string, version int64) {
+	r := m.res[name]
+	if r == nil {
+		r = &resource{}
+		m.res[name] = r
+	}
+	if r.fence != 0 || m.claiming(name) || m.releasing(name) {
+		return
+	}
+	if !m.has(GuardOwnCommit) {
+		m.obtained(name, version)
+		m.touch(name)
+		return
+	}
+	r.ghost = version
+	m.touch(name)
+}

@@ -1,0 +1,220 @@
+package coord
+
+import (
+	"slices"
+	"sort"
+	"strings"
+)
+
+// published is a node's assignment as it stands in the store.
+type published struct {
+	version int64
+	value   Assignment
+}
+
+// gather reads what may have changed; at the start of a term, everything.
+func (m *Machine) gather() {
+	l := &m.lead
+	l.dirty, l.planAt = false, 0
+	prefixes := []string{MemberPrefix}
+	var keys []string
+	if l.cold {
+		prefixes = append(prefixes, AssignmentPrefix)
+		if m.cfg.Origin == OriginDiscovered {
+			prefixes = append(prefixes, DiscoveredPrefix)
+		}
+		if m.cfg.Mode == GlobalBarrier {
+			keys = append(keys, BarrierKey)
+		}
+	}
+	if m.cfg.Origin == OriginRegistered {
+		prefixes = append(prefixes, ResourcePrefix)
+	}
+	m.read(call{kind: callGather}, prefixes, append(keys, claimKeys(m.moving())...))
+}
+
+// moving are the resources that may still be held by a node that is to give them back.
+func (m *Machine) moving() []string {
+	set := map[string]bool{}
+	for _, p := range m.lead.entries { // into a set
+		for name := range p.value.Leaving {
+			set[name] = true
+		}
+	}
+	return sortedKeys(set)
+}
+
+func (m *Machine) gathered(ev ReadDone) {
+	l := &m.lead
+	if !m.leading() {
+		return
+	}
+	if ev.Code != OK {
+		l.dirty, l.retryAt = true, m.now+Time(100*millisecond)
+		return
+	}
+	cold := l.cold
+	l.cold = false
+	l.members = map[string]memberInfo{}
+	l.holders = map[string]string{}
+	if cold {
+		l.entries, l.digests = map[string]published{}, map[string]uint64{}
+		l.barrierV, l.barrier = 0, Barrier{}
+	}
+	var registered, discovered, assignments []Entry
+	for _, e := range ev.Entries {
+		switch {
+		case strings.HasPrefix(e.Key, MemberPrefix):
+			m.memberRead(e)
+		case strings.HasPrefix(e.Key, AssignmentPrefix):
+			assignments = append(assignments, e)
+		case strings.HasPrefix(e.Key, ResourcePrefix):
+			registered = append(registered, e)
+		case strings.HasPrefix(e.Key, DiscoveredPrefix):
+			discovered = append(discovered, e)
+		case strings.HasPrefix(e.Key, ClaimPrefix):
+			if c, err := DecodeClaim(e.Value); err == nil {
+				l.holders[c.Resource] = c.Node
+			}
+		case e.Key == BarrierKey:
+			m.lead.barrierV, m.lead.barrier = e.Version, barrierOf(e)
+		}
+	}
+	if cold && !m.assignmentsRead(assignments) {
+		return
+	}
+	switch m.cfg.Origin {
+	case OriginRegistered:
+		m.registered(registered)
+	case OriginDiscovered:
+		if cold {
+			m.discovered(discovered)
+		}
+	}
+	for prefix, d := range ev.Digests { // each by itself
+		if m.has(GuardDigest) {
+			l.digests[prefix] = d.Sum
+		} else {
+			delete(l.digests, prefix)
+		}
+	}
+	m.checkBy(ev.Digests[MemberPrefix].Left)
+	m.gatherLists()
+}
+
+func (m *Machine) memberRead(e Entry) {
+	v, err := DecodeMember(e.Value)
+	if err != nil {
+		m.storeFailed("reading of a member entry", err)
+		return
+	}
+	m.lead.members[v.Node] = memberInfo{Member: v, version: e.Version, left: e.Left}
+}
+
+// assignmentsRead takes over the entries of the coordinator before. They are sorted by key, so those of a node stand together.
+func (m *Machine) assignmentsRead(entries []Entry) bool {
+	l := &m.lead
+	for len(entries) > 0 {
+		node, _ := nodeOfAssignment(entries[0].Key)
+		n := 1
+		for n < len(entries) && strings.HasPrefix(entries[n].Key, AssignmentKey(node)) {
+			n++
+		}
+		a, err := DecodeAssignment(entries[:n])
+		if err != nil { // half written: by a coordinator that is being deposed
+			m.storeFailed("reading of an assignment", err)
+			l.cold, l.dirty, l.retryAt = true, true, m.now+Time(100*millisecond)
+			return false
+		}
+		sort.Strings(a.Share)
+		a.Parts = n - 1 // also what is to be deleted
+		l.entries[node] = published{version: entries[0].Version, value: a}
+		l.gen = max(l.gen, a.Generation)
+		entries = entries[n:]
+	}
+	return true
+}
+
+func (m *Machine) registered(entries []Entry) {
+	var names []string
+	for _, e := range entries {
+		r, err := DecodeRegistration(e.Value)
+		if err != nil {
+			m.storeFailed("reading of a registered resource", err)
+			continue
+		}
+		names = append(names, r.Name)
+	}
+	m.setResources(names)
+}
+
+func (m *Machine) setResources(names []string) {
+	names = slices.Clone(names)
+	sort.Strings(names)
+	m.lead.resources = slices.Compact(names)
+}
+
+// gatherLists reads the long static lists that are not known yet.
+func (m *Machine) gatherLists() {
+	l := &m.lead
+	if m.cfg.Origin != OriginStatic {
+		m.evaluate()
+		return
+	}
+	var c call
+	var prefixes []string
+	for _, node := range sortedKeys(l.members) {
+		mi := l.members[node]
+		if mi.ListParts > 0 && l.lists[node].hash != mi.ListHash {
+			c.names = append(c.names, node)
+			prefixes = append(prefixes, ListPrefix+node+"/")
+		}
+	}
+	if len(prefixes) > 0 {
+		c.kind = callLeadLists
+		m.read(c, prefixes, nil)
+		return
+	}
+	m.evaluate()
+}
+
+func (m *Machine) gatheredLists(ev ReadDone) {
+	l := &m.lead
+	if !m.leading() {
+		return
+	}
+	if ev.Code != OK {
+		l.dirty, l.retryAt = true, m.now+Time(100*millisecond)
+		return
+	}
+	parts := map[string][]Entry{}
+	for _, e := range ev.Entries {
+		node, _, _ := strings.Cut(strings.TrimPrefix(e.Key, ListPrefix), "/")
+		parts[node] = append(parts[node], e)
+	}
+	for _, node := range sortedKeys(parts) {
+		n := min(l.members[node].ListParts, len(parts[node]))
+		if names, err := joinList(parts[node][:n]); err == nil {
+			l.lists[node] = namedList{hash: listHash(names), names: names}
+		}
+	}
+	for _, node := range sortedKeys(l.members) {
+		if mi := l.members[node]; mi.ListParts > 0 && l.lists[node].hash != mi.ListHash {
+			l.dirty, l.retryAt = true, m.now+Time(100*millisecond) // it is being written
+			return
+		}
+	}
+	m.evaluate()
+}
+
+// staticOf is the sorted static list of a live member, or of one that is waited for.
+func (m *Machine) staticOf(mi Member) []string {
+	names := mi.List
+	if mi.ListParts > 0 {
+		names = m.lead.lists[mi.Node].names
+	}
+	if !sort.StringsAreSorted(names) {
+		names = slices.Sorted(slices.Values(names))
+	}
+	return names
+}

@@ -1,0 +1,89 @@
+package coord
+
+// leaveState is the end of a node's life in the group.
+type leaveState struct {
+	asked    bool
+	at       Time
+	evicting bool // no coordinator planned without this node: it gives everything back by itself
+	closing  bool
+}
+
+func (m *Machine) onLeave() {
+	if m.leave.asked {
+		return
+	}
+	m.leave = leaveState{asked: true, at: m.now}
+	m.member.dirty = true
+	m.lead.dirty = true
+	m.touchAll()
+}
+
+// evictAt is when the node stops waiting for a plan without it.
+func (m *Machine) evictAt() Time {
+	return m.leave.at + Time(min(m.sess.renew, 5*second)+500*millisecond)
+}
+
+func (m *Machine) pumpLeave() {
+	if !m.leave.asked || m.leave.closing || m.phase == phaseOpening {
+		return
+	}
+	if m.sess.id != "" && m.phase == phaseActive {
+		m.pumpHandOver()
+		if !m.leave.evicting && m.now >= m.evictAt() {
+			m.leave.evicting = true
+			m.touchAll()
+			m.pumpResources()
+			m.pumpReleases()
+		}
+	}
+	held, running, stuck := 0, 0, 0
+	for _, r := range m.res { // counts
+		if r.worker != 0 {
+			running++
+			if r.stuck {
+				stuck++
+			}
+		} else if r.fence != 0 || r.ghost != 0 {
+			held++
+		}
+	}
+	switch {
+	case m.sess.id != "" && (held > 0 || m.waitsFor(callClaims) || m.waitsFor(callReleases)):
+		// The ordinary revoke path is under way.
+	case running > stuck:
+	case stuck > 0:
+		m.finish(ErrStuck) // their claims are left to expire
+	case m.sess.id == "":
+		m.finish(nil)
+	case m.leading() && !m.handedOver():
+	default:
+		m.leave.closing = true
+		m.do(CloseSession{Req: m.ask(call{kind: callClose}), Session: m.sess.id})
+	}
+}
+
+// handedOver tells whether a leaving coordinator has published a plan without itself, or has waited long enough.
+func (m *Machine) handedOver() bool {
+	own, ok := m.lead.entries[m.cfg.Node]
+	l := &m.lead
+	return m.leave.evicting || l.publish == nil && !l.cold && (!ok || len(own.value.Share) == 0)
+}
+
+// pumpHandOver steps down once the plan without this node stands. Under a global barrier the successor makes that plan.
+func (m *Machine) pumpHandOver() {
+	if !m.leading() || m.waitsFor(callStepDown) || m.waitsFor(callPublish) || m.waitsFor(callBarrier) || m.now < m.lead.retryAt {
+		return
+	}
+	if m.cfg.Mode == GlobalBarrier && len(m.lead.members) > 1 || m.handedOver() {
+		m.stepDown()
+	}
+}
+
+func (m *Machine) wakeLeave(w *wake) {
+	if !m.leave.asked || m.leave.closing {
+		return
+	}
+	if m.phase == phaseActive && !m.leave.evicting {
+		w.by(m.evictAt())
+	}
+}

@@ -1,0 +1,211 @@
+package coord
+
+import "sort"
+
+// memberState is this node's own entry.
+type memberState struct {
+	version  int64 // of the entry as this session wrote it; 0: not written
+	dirty    bool  // it is to be written again
+	listed   bool  // the parts of a long static list were written
+	unknown  bool  // a write's outcome is to be resolved by reading
+	retryAt  Time
+	declined map[string]decline
+}
+
+// decline is a resource that this node could not open.
+type decline struct {
+	times int
+	until Time // the node does not ask for it before; 0: over
+}
+
+const (
+	firstDecline = 30 * second
+	lastDecline  = 10 * minute
+)
+
+// reset forgets what was of the session; what the node declined stays.
+func (s *memberState) reset() {
+	*s = memberState{declined: s.declined}
+}
+
+// ownSeen looks at the entry under the node's own name, as it was read while settling.
+func (m *Machine) ownSeen(e Entry) {
+	switch {
+	case e.Version != 0 && e.Session == m.sess.id:
+		m.member.version = e.Version // ours, perhaps from a write whose answer was lost
+		m.member.unknown = false
+		m.member.listed = true
+		if m.phase != phaseActive {
+			m.member.dirty = true // what it says may be old
+			m.activate()
+		}
+	case e.Version != 0 && !m.ownInstance(e):
+		m.occupied(e)
+	default:
+		m.member.version, m.member.unknown = e.Version, false
+		m.phase = phaseJoining
+	}
+}
+
+func (m *Machine) ownInstance(e Entry) bool {
+	v, err := DecodeMember(e.Value)
+	return err == nil && v.Instance == m.cfg.Instance
+}
+
+// occupied waits for another process of this name: a killed predecessor's session ends by itself, a live one stays.
+func (m *Machine) occupied(e Entry) {
+	if m.set.foreign == 0 {
+		m.set.foreign = m.now
+		m.notify(Notify{Kind: KindWaiting, Reason: "another process is a member under this node's name: waiting for the end of its session"})
+	}
+	if Duration(m.now-m.set.foreign) > 2*m.sess.ttl {
+		m.fail(mismatch("another live process is a member of group %q under the name %q: give each process a name of its own", m.cfg.Group, m.cfg.Node))
+		return
+	}
+	m.phase = phaseSettling
+	wait := m.sess.renew
+	if e.Left >= 0 {
+		wait = min(wait, e.Left+millisecond)
+	}
+	m.set.known, m.set.retryAt = false, m.now+Time(wait)
+}
+
+// mayWriteMember tells whether the entry is to be written, and nothing but time keeps it from that.
+func (m *Machine) mayWriteMember() bool {
+	s := &m.member
+	due := m.phase == phaseJoining || m.phase == phaseActive && s.dirty
+	return due && !s.unknown && !m.sess.noticing && m.set.known && !m.waitsFor(callMember) && !m.waitsFor(callLists)
+}
+
+func (m *Machine) pumpMember() {
+	s := &m.member
+	m.endDeclines()
+	if !m.mayWriteMember() || m.now < s.retryAt {
+		return
+	}
+	v := m.memberValue()
+	if v.ListParts > 0 && !s.listed {
+		var txns []Txn
+		for _, p := range listPuts(ListPrefix+m.cfg.Node+"/", m.cfg.Static, true) {
+			txns = append(txns, Txn{Puts: []Put{p}})
+		}
+		m.commit(call{kind: callLists, names: make([]string, len(txns))}, txns...)
+		return
+	}
+	s.dirty = false
+	key := MemberKey(m.cfg.Node)
+	m.commit(call{kind: callMember, names: []string{m.cfg.Node}}, Txn{
+		Checks: []Check{{Key: SettingsKey, Version: m.set.version}, {Key: key, Version: s.version}},
+		Puts:   []Put{{Key: key, Value: encode(v), Bound: true}},
+		Wake:   []string{CoordinatorAddress},
+	})
+}
+
+func (m *Machine) memberValue() Member {
+	c := &m.cfg
+	v := Member{
+		Node: c.Node, Instance: c.Instance, FormatMin: FormatMin, FormatMax: FormatMax, Version: c.Version,
+		Priority: c.Priority, Weight: c.Weight, Max: c.MaxResources, Labels: c.Labels,
+		Leaving: m.leave.asked, Stopped: m.bar.acked,
+	}
+	for name, d := range m.member.declined {
+		if d.until != 0 {
+			v.Declined = append(v.Declined, name)
+		}
+	}
+	sort.Strings(v.Declined)
+	if c.Origin == OriginStatic {
+		if parts := split(c.Static); len(parts) > 1 {
+			v.ListParts, v.ListHash = len(parts), listHash(c.Static)
+		} else {
+			v.List = c.Static
+		}
+	}
+	return v
+}
+
+func (m *Machine) listsWritten(ev Committed) {
+	for i := range ev.Results {
+		if outcome(ev, i).Code != OK {
+			ev.Code = Failed
+		}
+	}
+	if m.member.listed = ev.Code == OK; !m.member.listed {
+		m.member.retryAt = m.now + Time(100*millisecond)
+	}
+}
+
+func (m *Machine) memberWritten(ev Committed) {
+	s := &m.member
+	r := outcome(ev, 0)
+	switch r.Code {
+	case OK:
+		s.version = r.Versions[MemberKey(m.cfg.Node)]
+		if m.phase == phaseJoining {
+			m.activate()
+		}
+	case Conflict, Unknown:
+		s.unknown, s.dirty = true, true
+		m.set.known = false // reads the own entry again, too
+	default:
+		s.dirty = true
+		s.retryAt = m.now + Time(100*millisecond)
+	}
+}
+
+// activate is the end of joining: the node is a member.
+func (m *Machine) activate() {
+	m.phase = phaseActive
+	m.follow.dirty = true
+	m.notify(Notify{Kind: KindJoined, Node: m.cfg.Node})
+	m.touchAll()
+}
+
+func (m *Machine) onCannotOpen(ev CannotOpen) {
+	r := m.workerEnded(ev.Resource, ev.Fence)
+	if r == nil {
+		return
+	}
+	d := m.member.declined[ev.Resource]
+	pause := min(firstDecline<<min(d.times, 10), lastDecline)
+	d.times++
+	d.until = m.now + Time(pause)
+	m.member.declined[ev.Resource] = d
+	m.member.dirty = true
+	m.notify(Notify{Kind: KindDeclined, Resource: ev.Resource, Fence: ev.Fence, Err: ev.Err,
+		Reason: "its source could not be opened here: left to other nodes for a while"})
+}
+
+// declines tells whether the node does not want a resource for now. A decline that is over is taken back.
+func (m *Machine) declines(name string) bool {
+	d, ok := m.member.declined[name]
+	if !ok || d.until == 0 {
+		return false
+	}
+	if m.now < d.until {
+		return true
+	}
+	d.until = 0
+	m.member.declined[name] = d
+	m.member.dirty = true
+	return false
+}
+
+// endDeclines takes back every decline that is over.
+func (m *Machine) endDeclines() {
+	for _, name := range sortedKeys(m.member.declined) {
+		if d := m.member.declined[name]; d.until != 0 && m.now >= d.until {
+			m.declines(name)
+			m.touch(name)
+		}
+	}
+}
+
+func (m *Machine) wakeMember(w *wake) {
+	for _, d := range m.member.declined {
+		w.by(d.until)
+	}
+	if m.mayWriteMember() {
+		w.by(m.member.retryAt)
+	}
+}

@@ -1,0 +1,190 @@
+package coord
+
+import (
+	"fmt"
+	"slices"
+)
+
+// publication is a plan on its way into the store: one transaction per node whose entry changes, each valid alone.
+type publication struct {
+	gen    int64
+	plan   *plan
+	nodes  []string // still to be written, sorted
+	values map[string]Assignment
+	wrote  int
+	moved  int
+}
+
+// startPublish works out whose entries change, and writes them.
+func (m *Machine) startPublish(p *plan, gen int64) {
+	l := &m.lead
+	pub := &publication{gen: gen, plan: p, values: map[string]Assignment{}}
+	set := map[string]bool{}
+	for node := range p.shares { // into a set
+		set[node] = true
+	}
+	for node := range l.entries { // into a set
+		set[node] = true
+	}
+	for _, node := range sortedKeys(set) {
+		a, write := m.entryFor(node, p, gen)
+		if write {
+			pub.nodes = append(pub.nodes, node)
+			pub.values[node] = a
+		}
+		for r, next := range a.Leaving { // counts
+			if _, already := l.entries[node].value.Leaving[r]; !already && next != "" {
+				pub.moved++
+			}
+		}
+	}
+	l.publish = pub
+	m.reportUnplaced()
+	m.pumpPublish()
+}
+
+// entryFor is a node's new assignment, and whether it has to be written.
+func (m *Machine) entryFor(node string, p *plan, gen int64) (Assignment, bool) {
+	l := &m.lead
+	old := l.entries[node]
+	share, planned := p.shares[node]
+	_, live := l.members[node]
+	if !planned && !live {
+		return Assignment{}, true // gone: its entry is deleted
+	}
+	a := Assignment{Epoch: l.epoch, Generation: gen, Share: share, Leaving: map[string]string{}}
+	if !planned && old.version == 0 {
+		return a, false // it leaves, and never had one
+	}
+	write := p.all || old.version == 0 || !slices.Equal(share, old.value.Share)
+	for _, r := range old.value.Share {
+		if p.next[r] != node {
+			a.Leaving[r] = p.next[r]
+		}
+	}
+	for r, was := range old.value.Leaving { // into a map
+		if p.next[r] == node || l.holders[r] != node {
+			continue // given back, or ours again
+		}
+		a.Leaving[r] = p.next[r]
+		if was != p.next[r] && m.has(GuardNextRewrite) {
+			write = true // the node that still holds it is told who comes next now
+		}
+	}
+	return a, write
+}
+
+// pumpPublish writes the next batch of entries.
+func (m *Machine) pumpPublish() {
+	l := &m.lead
+	pub := l.publish
+	if m.now < l.retryAt || m.waitsFor(callPublish) {
+		return
+	}
+	if len(pub.nodes) == 0 {
+		m.publishedAll()
+		return
+	}
+	c := call{kind: callPublish}
+	var txns []Txn
+	for _, node := range pub.nodes[:min(len(pub.nodes), maxBatch)] {
+		c.names = append(c.names, node)
+		txns = append(txns, m.entryTxn(node, pub.values[node]))
+	}
+	m.commit(c, txns...)
+}
+
+func (m *Machine) entryTxn(node string, a Assignment) Txn {
+	head := AssignmentKey(node)
+	old := m.lead.entries[node]
+	t := Txn{Checks: append(m.leadCheck(), Check{Key: head, Version: old.version}), Wake: []string{NodeAddress(node)}}
+	written := 0
+	if a.Epoch == 0 { // the node is gone
+		t.Deletes = append(t.Deletes, head)
+	} else {
+		t.Puts = assignmentPuts(node, a)
+		written = len(t.Puts) - 1
+	}
+	for i := written + 1; i <= old.value.Parts; i++ {
+		t.Deletes = append(t.Deletes, part(head, i))
+	}
+	return t
+}
+
+func (m *Machine) published(c call, ev Committed) {
+	l := &m.lead
+	pub := l.publish
+	if !m.leading() || pub == nil {
+		return
+	}
+	for i, node := range c.names {
+		r := outcome(ev, i)
+		if m.deposed(r) {
+			return
+		}
+		switch r.Code {
+		case OK:
+			m.entryWritten(node, r.Versions[AssignmentKey(node)])
+			pub.wrote++
+		case Conflict, Unknown: // another write of ours came through: read everything again
+			l.publish = nil
+			l.cold, l.dirty, l.retryAt = true, true, m.now+Time(20*millisecond)
+			return
+		default:
+			l.retryAt = m.now + Time(100*millisecond)
+		}
+	}
+	m.pumpPublish()
+}
+
+func (m *Machine) entryWritten(node string, version int64) {
+	l := &m.lead
+	pub := l.publish
+	a := pub.values[node]
+	if a.Epoch == 0 {
+		delete(l.entries, node)
+		delete(l.missing, node)
+		delete(l.last, node)
+		l.sweep = true
+	} else {
+		a.Parts = len(split(a.Share)) - 1
+		l.entries[node] = published{version: version, value: a}
+	}
+	if i, ok := slices.BinarySearch(pub.nodes, node); ok {
+		pub.nodes = slices.Delete(pub.nodes, i, i+1)
+	}
+	if node == m.cfg.Node {
+		m.follow.dirty = true // no hint is needed for the own entry
+	}
+}
+
+func (m *Machine) publishedAll() {
+	l := &m.lead
+	pub := l.publish
+	l.publish = nil
+	l.gen = max(l.gen, pub.gen)
+	l.rewrite = false
+	if pub.wrote > 0 {
+		m.notify(Notify{Kind: KindRebalanced, Reason: fmt.Sprintf("%s: %s to move, %d entries written (epoch %d, generation %d)",
+			pub.plan.reason, plural(pub.moved, "resource"), pub.wrote, l.epoch, pub.gen)})
+	}
+	if m.cfg.Mode == GlobalBarrier && !l.barrier.Open {
+		m.writeBarrier(Barrier{Generation: pub.gen, Open: true})
+	}
+}
+
+// reportUnplaced tells of resources that no live node may take, when they changed.
+func (m *Machine) reportUnplaced() {
+	l := &m.lead
+	if slices.Equal(l.unplaced, l.reported) {
+		return
+	}
+	l.reported = slices.Clone(l.unplaced)
+	for i, name := range l.unplaced {
+		if i == 10 {
+			m.notify(Notify{Kind: KindResources, Reason: fmt.Sprintf("and %d more that no live node may take", len(l.unplaced)-10)})
+			break
+		}
+		m.notify(Notify{Kind: KindResources, Resource: name, Reason: "no live node may take it"})
+	}
+}

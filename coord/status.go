@@ -1,0 +1,103 @@
+package coord
+
+import "maps"
+
+// statusState is what this node tells operators of itself.
+type statusState struct {
+	troubles map[string]string
+	dirty    bool
+	written  bool // something stands there
+	at       Time // no write before
+}
+
+func (m *Machine) onTroubles(ev Troubles) {
+	if !maps.Equal(m.status.troubles, ev.Reasons) {
+		m.status.troubles = maps.Clone(ev.Reasons)
+		m.status.dirty = true
+	}
+}
+
+// pumpStatus writes the node's troubles, at most once per renewal: an idle group writes none.
+func (m *Machine) pumpStatus() {
+	s := &m.status
+	if !s.dirty && (s.written || len(s.troubles) == 0) || m.phase != phaseActive || m.sess.noticing || m.now < s.at || m.waitsFor(callStatus) {
+		return
+	}
+	s.dirty, s.written = false, true
+	s.at = m.now + Time(m.sess.renew)
+	m.commit(call{kind: callStatus, names: []string{m.cfg.Node}}, Txn{
+		Puts: []Put{{Key: StatusKey(m.cfg.Node), Value: encode(NodeStatus{Troubles: s.troubles}), Bound: true}},
+	})
+}
+
+func (m *Machine) statusWritten(ev Committed) {
+	if outcome(ev, 0).Code != OK {
+		m.status.dirty = true
+	}
+}
+
+func (m *Machine) wakeStatus(w *wake) {
+	if s := &m.status; (s.dirty || !s.written && len(s.troubles) > 0) && !m.waitsFor(callStatus) && !m.sess.noticing {
+		w.by(s.at)
+	}
+}
+
+// Status is a snapshot of a machine, for people.
+type Status struct {
+	State             string // joining, active, draining, left
+	Coordinator       string // its name, "" when unknown
+	Leading           bool
+	Epoch, Generation int64  // of the assignment that was applied
+	Applied           bool   // one was applied in this session
+	Waiting           string // why the node does not get on, "" when it does
+	Held              []Held // sorted by name
+	WaitingFor        int    // how many claims it waits for
+}
+
+// Held is one resource that the machine holds, or still has a worker for.
+type Held struct {
+	Resource string
+	Fence    int64
+	Since    Time
+	Phase    string // claimed (not started yet), working, draining, stopped, releasing, lost
+	Stuck    bool
+}
+
+// Status returns a snapshot that shares nothing with the machine.
+func (m *Machine) Status() Status {
+	f := &m.follow
+	s := Status{
+		State: "joining", Coordinator: f.leader, Leading: m.leading(), Epoch: f.epoch, Generation: f.gen,
+		Applied: f.applied, WaitingFor: len(f.blocked) + len(m.queue.wanted),
+	}
+	switch {
+	case m.finished:
+		s.State = "left"
+	case m.leave.asked:
+		s.State = "draining"
+	case m.phase == phaseActive:
+		s.State = "active"
+	}
+	switch {
+	case m.sess.id == "" && !m.finished:
+		s.Waiting = "no session in the store"
+	case m.set.foreign != 0 && m.phase == phaseSettling:
+		s.Waiting = "another process is a member under this node's name"
+	case m.now < m.queue.graceUntil:
+		s.Waiting = "the store's data is new: nodes may still work under data that was lost"
+	case m.clock.holdUntil != 0:
+		s.Waiting = "the store's clock was stepped forward"
+	}
+	for _, name := range sortedKeys(m.res) {
+		r := m.res[name]
+		if r.fence == 0 && r.worker == 0 {
+			continue
+		}
+		h := Held{Resource: name, Fence: r.fence, Since: r.since, Phase: resourcePhases[r.phase], Stuck: r.stuck}
+		if h.Fence == 0 {
+			h.Fence = r.worker
+		}
+		s.Held = append(s.Held, h)
+	}
+	return s
+}

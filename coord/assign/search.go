@@ -7,7 +7,8 @@ import "math/bits"
 // their distance make the resources that can improve nothing cheap to pass over.
 type search struct {
 	dist    []int32 // of each node, and none; far: not reached
-	via     []int32 // the resource that comes to this node in the cheapest chain; -1 at its start
+	parent  []int32 // the node before it in the cheapest chain; -1 where one begins
+	via     []int32 // the resource that comes from there
 	pending []uint64
 	blocked []uint64 // nodes that no chain may enter
 
@@ -22,7 +23,7 @@ type search struct {
 const far = int32(1<<31 - 1)
 
 func (s *search) init(f *flow) {
-	s.dist, s.via = make([]int32, f.none+1), make([]int32, f.none+1)
+	s.dist, s.parent, s.via = make([]int32, f.none+1), make([]int32, f.none+1), make([]int32, f.none+1)
 	s.pending, s.blocked = make([]uint64, f.words), make([]uint64, f.words)
 	s.zero = int(f.none) + 2
 	s.levels = make([]uint64, (2*s.zero+1)*f.words)
@@ -46,17 +47,17 @@ func (f *flow) level(d int32) []uint64 {
 func (f *flow) begin() {
 	s := &f.search
 	for i := range s.dist {
-		s.dist[i], s.via[i] = far, -1
+		s.dist[i], s.parent[i] = far, -1
 	}
 	s.low, s.high, s.current = 0, 0, 0
 	copy(s.levels[s.zero*f.words:][:f.words], s.blocked)
 }
 
 // from makes n, which is not blocked, a start of chains.
-func (f *flow) from(n int32) { f.reached(n, 0, -1) }
+func (f *flow) from(n int32) { f.reached(n, 0, -1, -1) }
 
-// reached records that a chain of cost d, less than what was known, comes to n by moving r there.
-func (f *flow) reached(n, d, r int32) {
+// reached records that a chain of cost d, less than what was known, comes to n by moving r there from a.
+func (f *flow) reached(n, d, a, r int32) {
 	s := &f.search
 	f.level(d) // raises high
 	for ; s.low > d; s.low-- {
@@ -66,7 +67,7 @@ func (f *flow) reached(n, d, r int32) {
 	for l := d; l <= s.high && l < s.dist[n]; l++ {
 		s.levels[(s.zero+int(l))*f.words+word] |= bit
 	}
-	s.dist[n], s.via[n] = d, r
+	s.dist[n], s.parent[n], s.via[n] = d, a, r
 	s.pending[word] |= bit
 	s.current = min(s.current, d)
 }
@@ -100,7 +101,7 @@ func (f *flow) expand(a int32) {
 	d := s.dist[a]
 	for r := heads[stray]; r >= 0; r = f.next[r] {
 		if o := f.owner[r]; d-1 < s.dist[o] && s.blocked[o/64]>>(o%64)&1 == 0 {
-			f.reached(o, d-1, r)
+			f.reached(o, d-1, a, r)
 		}
 	}
 	f.scan(a, heads[loose], d)
@@ -120,18 +121,20 @@ func (f *flow) scan(a, r, d int32) {
 	for ; r >= 0 && missing > 0; r = f.next[r] {
 		for w, b := range f.mayTake(r) {
 			for b &^= near[w]; b != 0; b &= b - 1 {
-				f.reached(int32(w*64+bits.TrailingZeros64(b)), d, r)
+				f.reached(int32(w*64+bits.TrailingZeros64(b)), d, a, r)
 				missing--
 			}
 		}
 	}
 }
 
-// follow carries out the cheapest chain to n.
-func (f *flow) follow(n int32) {
-	for r := f.search.via[n]; r >= 0; r = f.search.via[n] {
-		from := f.at[r]
-		f.move(r, n)
-		n = from
+// block leaves all that the last search reached out of the next ones.
+func (f *flow) block() {
+	for n, d := range f.search.dist {
+		if d != far {
+			f.search.blocked[n/64] |= 1 << (n % 64)
+		}
 	}
 }
+
+func (f *flow) isBlocked(n int32) bool { return f.search.blocked[n/64]>>(n%64)&1 != 0 }

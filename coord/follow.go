@@ -265,5 +265,7 @@ func (m *Machine) wakeFollow(w *wake) {
 	if f.dirty {
 		w.by(max(f.retryAt, m.now))
 	}
-	w.by(m.pollAt())
+	if at := m.pollAt(); at != 0 {
+		w.by(max(at, f.retryAt))
+	}
 }

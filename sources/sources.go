@@ -87,3 +87,10 @@ type Lagger interface {
 type Discoverer interface {
 	Discover(ctx context.Context, pattern string) ([]string, error)
 }
+
+// Prefetcher is optional for a Source. Prefetch reports whether messages may be fetched ahead of free handlers. It is
+// false where a receive costs an attempt, so that a message that only waited has not burnt one; a Source that does not
+// implement it counts as true.
+type Prefetcher interface {
+	Prefetch() bool
+}

@@ -1,0 +1,212 @@
+package group
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// lane is the messages of one key, in order; the first is the one at work, or the next to be.
+type lane struct {
+	key   string // "" for a message without one, which has a lane of its own
+	queue []item
+	timer *time.Timer // while the first waits to be tried again
+}
+
+// lanes works the messages of one resource by several handlers at once, in order for each key. A message that waits to be tried
+// again holds up its key and nothing else.
+type lanes struct {
+	w *worker
+	s *settler
+
+	mu      sync.Mutex
+	all     map[*lane]struct{}
+	byKey   map[string]*lane
+	ready   []*lane
+	running int // goroutines
+	parked  int // lanes that wait to try again
+	inHand  int // messages
+	closed  bool
+	exited  bool          // a handler ended its goroutine
+	change  chan struct{} // of capacity 1: wakes the fetching goroutine
+	wg      sync.WaitGroup
+}
+
+// lanes fetches, and gives the messages to the lanes.
+func (w *worker) lanes(r sources.Reader, s *settler) (again bool) {
+	l := &lanes{w: w, s: s, all: map[*lane]struct{}{}, byKey: map[string]*lane{}, change: make(chan struct{}, 1)}
+	defer func() {
+		l.close()
+		again = again && !l.exited
+	}()
+	for {
+		n, ok := l.room()
+		if !ok || !s.room() {
+			return false
+		}
+		ms, ok := w.fetch(r, n)
+		if !ok {
+			return !w.closing.Load()
+		}
+		for _, m := range ms {
+			w.prepare(m)
+			l.put(m)
+		}
+		s.idle()
+	}
+}
+
+// room waits until messages may be fetched and says how many; false when the resource is to be given back.
+func (l *lanes) room() (int, bool) {
+	most := l.w.env.cfg.Concurrency
+	prefetch := l.w.mayPrefetch()
+	for {
+		l.mu.Lock()
+		free := most - (l.inHand - l.parked)
+		if prefetch {
+			free = readAhead + most - l.inHand
+		}
+		exited := l.exited
+		l.mu.Unlock()
+		switch {
+		case exited || l.w.closing.Load():
+			return 0, false
+		case free > 0 && !l.w.halted.Load():
+			return min(free, readAhead), true
+		}
+		select {
+		case <-l.change:
+		case <-l.w.draining:
+			return 0, false
+		}
+	}
+}
+
+func (l *lanes) put(m *rebalancer.Message) {
+	key := m.Key
+	if f := l.w.env.cfg.Key; f != nil {
+		key = f(m)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inHand++
+	la := l.byKey[key]
+	if key == "" || la == nil {
+		la = &lane{key: key}
+		l.all[la] = struct{}{}
+		if key != "" {
+			l.byKey[key] = la
+		}
+		la.queue = append(la.queue, item{m: m})
+		l.readyLocked(la)
+		return
+	}
+	la.queue = append(la.queue, item{m: m})
+}
+
+// readyLocked queues a lane and sees to it that a goroutine takes it.
+func (l *lanes) readyLocked(la *lane) {
+	l.ready = append(l.ready, la)
+	if l.running < l.w.env.cfg.Concurrency {
+		l.running++
+		l.wg.Add(1)
+		go l.run()
+	}
+}
+
+// run works lanes that are ready until there is none.
+func (l *lanes) run() {
+	defer l.wg.Done()
+	var la *lane
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.running--
+		if la != nil { // the handler ended the goroutine
+			l.exited = true
+			l.w.stopFetch()
+			signal(l.change)
+		}
+	}()
+	for {
+		if la = l.next(); la == nil {
+			return
+		}
+		v, wait := l.w.attempt(l.s, &la.queue[0])
+		done := la
+		la = nil
+		l.finished(done, v, wait)
+	}
+}
+
+func (l *lanes) next() *lane {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ready) == 0 || l.closed || l.w.halted.Load() {
+		return nil
+	}
+	la := l.ready[0]
+	l.ready[0] = nil
+	l.ready = l.ready[1:]
+	return la
+}
+
+// finished puts a lane where it belongs after an attempt at its first message.
+func (l *lanes) finished(la *lane, v verdict, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer signal(l.change)
+	switch v {
+	case settled:
+		l.inHand--
+		la.queue[0] = item{}
+		la.queue = la.queue[1:]
+		if len(la.queue) > 0 {
+			l.ready = append(l.ready, la)
+			return
+		}
+		delete(l.all, la)
+		if la.key != "" {
+			delete(l.byKey, la.key)
+		}
+	case again:
+		if l.closed {
+			return
+		}
+		l.parked++
+		la.timer = time.AfterFunc(wait, func() { l.unpark(la) })
+	}
+	// Else it stays as it is, for close to give back.
+}
+
+func (l *lanes) unpark(la *lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if la.timer == nil || l.closed {
+		return
+	}
+	la.timer = nil
+	l.parked--
+	l.readyLocked(la)
+}
+
+// close lets handlers finish that run, and gives back the rest.
+func (l *lanes) close() {
+	l.mu.Lock()
+	l.closed = true
+	for la := range l.all { // in any order: the messages of each lane stay in theirs
+		if la.timer != nil {
+			la.timer.Stop()
+			la.timer = nil
+		}
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+	for la := range l.all {
+		for _, it := range la.queue {
+			l.s.add(sources.Settlement{Message: it.m, Outcome: sources.Release})
+		}
+	}
+}

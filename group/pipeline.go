@@ -1,0 +1,163 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// readAhead is how many messages are fetched at once, where fetching costs no attempt.
+const readAhead = 256
+
+// consume works the messages of an open source until the resource is to be given back (see closing), or until the source
+// is to be opened again (true). Every message that was fetched is then with the settler.
+func (w *worker) consume(r sources.Reader, s *settler) (again bool) {
+	switch {
+	case w.env.task.batch != nil:
+		return w.batches(r, s)
+	case w.env.cfg.Concurrency > 1:
+		return w.lanes(r, s)
+	}
+	return w.ordered(r, s)
+}
+
+// ordered works one message after the other, in the worker's own goroutine.
+func (w *worker) ordered(r sources.Reader, s *settler) (again bool) {
+	most := readAhead
+	if !w.mayPrefetch() {
+		most = 1
+	}
+	for {
+		if !s.room() {
+			return false
+		}
+		ms, ok := w.fetch(r, most)
+		if !ok {
+			return !w.closing.Load()
+		}
+		for i, m := range ms {
+			if !w.inOrder(s, m) {
+				release(s, ms[i:])
+				return false
+			}
+		}
+		s.idle()
+	}
+}
+
+// inOrder works a message until it is settled; false when the resource is to be given back first.
+func (w *worker) inOrder(s *settler, m *rebalancer.Message) bool {
+	w.prepare(m)
+	it := item{m: m}
+	for {
+		v, wait := w.attempt(s, &it)
+		switch v {
+		case settled:
+			return true
+		case again:
+			if !w.sleep(wait) {
+				return false
+			}
+		case halt:
+			<-w.draining // it stands still, and holds what it has, until it is given back
+			return false
+		default:
+			return false
+		}
+	}
+}
+
+// attempt runs the handler on a message once, when the claim allows it, and does what comes of it.
+func (w *worker) attempt(s *settler, it *item) (verdict, time.Duration) {
+	if w.env.slots != nil {
+		select {
+		case w.env.slots <- struct{}{}:
+		case <-w.draining:
+			return unworked, 0
+		}
+	}
+	if !w.admit() {
+		w.freeSlot()
+		return unworked, 0
+	}
+	err := w.slotted(it.m)
+	if err != nil {
+		return w.failed(s, it, err)
+	}
+	if w.lost.Load() {
+		return unworked, 0
+	}
+	if it.failures > 0 {
+		w.troubled(nil)
+	}
+	s.add(sources.Settlement{Message: it.m})
+	return settled, 0
+}
+
+// slotted calls the handler and gives its slot back, whatever happens.
+func (w *worker) slotted(m *rebalancer.Message) error {
+	if w.env.slots == nil {
+		return w.call(m)
+	}
+	defer w.freeSlot()
+	return w.call(m)
+}
+
+func (w *worker) freeSlot() {
+	if w.env.slots != nil {
+		<-w.env.slots
+	}
+}
+
+// fetch waits for messages. False when the resource is to be given back, or the source to be opened again.
+func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool) {
+	for fails, gone := 0, false; ; {
+		ms, err := r.Fetch(w.fetchCtx, most)
+		if w.closing.Load() {
+			return nil, false // what was fetched all the same goes back when the reader is closed
+		}
+		if err == nil {
+			if fails > 0 || gone {
+				w.troubled(nil)
+				w.emit(Event{Kind: KindRecovered})
+			}
+			if len(ms) > 0 {
+				return ms, true
+			}
+			fails, gone = 0, false
+			continue
+		}
+		err = fmt.Errorf("source of resource %q: fetch: %w", w.claim.Resource, err)
+		wait := w.env.cfg.Retry.Max
+		switch {
+		case !errors.Is(err, sources.ErrGone):
+			w.trouble(err)
+			if fails++; fails >= fetchTries {
+				return nil, false
+			}
+			wait = w.backoff(fails)
+		case !gone:
+			gone = true
+			w.trouble(err)
+		}
+		if !w.sleep(wait) {
+			return nil, false
+		}
+	}
+}
+
+// mayPrefetch: messages may be fetched ahead of free handlers.
+func (w *worker) mayPrefetch() bool {
+	p, ok := w.env.cfg.Source.(sources.Prefetcher)
+	return !ok || p.Prefetch()
+}
+
+// release gives messages back that were not worked.
+func release(s *settler, ms []*rebalancer.Message) {
+	for _, m := range ms {
+		s.add(sources.Settlement{Message: m, Outcome: sources.Release})
+	}
+}

@@ -1,0 +1,292 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+const (
+	// settleBatch outcomes are settled at once.
+	settleBatch = 256
+	// settleLinger is how long outcomes wait for others.
+	settleLinger = time.Millisecond
+	// maxUnsettled outcomes may wait for a source that does not take them; then nothing more is fetched.
+	maxUnsettled = 4 * settleBatch
+)
+
+// settler tells the source what became of messages: all that is finished in one call, from a goroutine of its own. A call
+// that fails is repeated while the claim holds.
+type settler struct {
+	w      *worker
+	r      sources.Reader
+	ctx    context.Context // ends at the loss
+	cancel context.CancelFunc
+
+	hurry chan struct{} // of capacity 1: settle now
+	first chan struct{} // of capacity 1: something waits
+	space chan struct{} // of capacity 1: some was settled
+	quit  chan struct{} // no more will come
+	done  chan struct{}
+	until time.Time // after quit: how long failures are repeated
+
+	mu        sync.Mutex
+	buf       []sources.Settlement
+	unsettled int // in buf, and in the call in progress
+	waiting   map[*rebalancer.Message]chan error
+	hurried   time.Time
+}
+
+func newSettler(w *worker, r sources.Reader) *settler {
+	s := &settler{
+		w: w, r: r,
+		hurry: make(chan struct{}, 1), first: make(chan struct{}, 1), space: make(chan struct{}, 1),
+		quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(w.ctx))
+	go s.run()
+	return s
+}
+
+// add takes an outcome. It does not block.
+func (s *settler) add(x sources.Settlement) {
+	s.mu.Lock()
+	s.buf = append(s.buf, x)
+	s.unsettled++
+	n := len(s.buf)
+	s.mu.Unlock()
+	switch n {
+	case 1:
+		signal(s.first)
+	case settleBatch:
+		signal(s.hurry)
+	}
+}
+
+// idle says that nothing more comes for now. It is not taken too seriously by a source that hands out messages singly but fast.
+func (s *settler) idle() {
+	now := time.Now()
+	if now.Sub(s.hurried) >= settleLinger {
+		s.hurried = now
+		signal(s.hurry)
+	}
+}
+
+// reject settles x and waits for the answer: nil, ErrNoDeadLetter, or an error that says that the resource is to be given back.
+func (s *settler) reject(x sources.Settlement) error {
+	answer := make(chan error, 1)
+	s.mu.Lock()
+	if s.waiting == nil {
+		s.waiting = map[*rebalancer.Message]chan error{}
+	}
+	s.waiting[x.Message] = answer
+	s.mu.Unlock()
+	s.add(x)
+	signal(s.hurry)
+	select {
+	case err := <-answer:
+		return err
+	case <-s.done:
+		return rebalancer.ErrLost
+	}
+}
+
+// room waits until the source has taken enough; false when the resource is to be given back.
+func (s *settler) room() bool {
+	for {
+		s.mu.Lock()
+		n := s.unsettled
+		s.mu.Unlock()
+		if n < maxUnsettled {
+			return true
+		}
+		select {
+		case <-s.space:
+		case <-s.w.draining:
+			return false
+		}
+	}
+}
+
+// stop settles what is left, for a time, and ends the goroutine.
+func (s *settler) stop() {
+	s.mu.Lock()
+	s.until = time.Now().Add(s.w.env.cfg.Grace)
+	s.mu.Unlock()
+	close(s.quit)
+	<-s.done
+}
+
+func (s *settler) run() {
+	defer close(s.done)
+	defer s.cancel()
+	linger := time.NewTimer(time.Hour)
+	defer linger.Stop()
+	var batch []sources.Settlement
+	for quit := false; !quit; {
+		select {
+		case <-s.first:
+			linger.Reset(settleLinger)
+			select {
+			case <-s.hurry:
+			case <-linger.C:
+			case <-s.quit:
+			case <-s.w.gone:
+			}
+		case <-s.hurry:
+		case <-s.quit:
+			quit = true
+		case <-s.w.gone:
+			return
+		}
+		s.mu.Lock()
+		batch, s.buf = s.buf, batch[:0]
+		s.mu.Unlock()
+		if !s.settle(batch) {
+			return
+		}
+		clear(batch)
+	}
+}
+
+// settle settles a batch, rejections by themselves: they may have no place to go. False when it was given up.
+func (s *settler) settle(batch []sources.Settlement) bool {
+	rejects := 0
+	for i := range batch {
+		if batch[i].Outcome == sources.Reject {
+			rejects++
+		}
+	}
+	if rejects == 0 {
+		return s.push(batch)
+	}
+	var plain, bad []sources.Settlement
+	for _, x := range batch {
+		if x.Outcome == sources.Reject {
+			bad = append(bad, x)
+		} else {
+			plain = append(plain, x)
+		}
+	}
+	return s.push(plain) && s.push(bad)
+}
+
+// push repeats until the source has taken the batch. False when the claim is lost, or the time after quit is over.
+func (s *settler) push(batch []sources.Settlement) bool {
+	for n := 0; len(batch) > 0; n++ {
+		if !s.trusted() {
+			return false
+		}
+		err := s.once(batch)
+		if s.w.lost.Load() {
+			return false
+		}
+		before := len(batch)
+		batch = s.left(batch, err)
+		if len(batch) < before {
+			s.took(before - len(batch))
+		}
+		if len(batch) == 0 {
+			if n > 0 {
+				s.w.emit(Event{Kind: KindRecovered})
+			}
+			return true
+		}
+		s.w.trouble(fmt.Errorf("source of resource %q: %d messages could not be settled: %w", s.w.claim.Resource, len(batch), err))
+		if !s.pause(s.w.backoff(n)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *settler) once(batch []sources.Settlement) error {
+	ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)
+	defer cancel()
+	return s.r.Settle(ctx, batch)
+}
+
+// left is what of a batch has to be passed again after err. It reuses the batch's memory.
+func (s *settler) left(batch []sources.Settlement, err error) []sources.Settlement {
+	var part *sources.SettleError
+	inPart := errors.As(err, &part)
+	rest := batch[:0]
+	for i, x := range batch {
+		e := err
+		if inPart {
+			e = part.Failed[i]
+		}
+		if x.Outcome == sources.Reject && (e == nil || errors.Is(e, sources.ErrNoDeadLetter)) {
+			s.answer(x.Message, e)
+			continue
+		}
+		if e != nil {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}
+
+func (s *settler) answer(m *rebalancer.Message, err error) {
+	s.mu.Lock()
+	ch := s.waiting[m]
+	delete(s.waiting, m)
+	s.mu.Unlock()
+	if ch != nil {
+		ch <- err
+	}
+}
+
+func (s *settler) took(n int) {
+	s.mu.Lock()
+	s.unsettled -= n
+	s.mu.Unlock()
+	signal(s.space)
+}
+
+// trusted looks at both clocks before anything is settled. Past the trust nothing is, and the loss is a moment away.
+func (s *settler) trusted() bool {
+	for !s.w.env.trusts(true) {
+		if !sleep(s.w.gone, trustRecheck) {
+			return false
+		}
+	}
+	return !s.w.lost.Load()
+}
+
+// pause waits before the next try; false when there is to be none.
+func (s *settler) pause(d time.Duration) bool {
+	select {
+	case <-s.quit:
+		s.mu.Lock()
+		left := time.Until(s.until)
+		s.mu.Unlock()
+		if left <= 0 {
+			return false
+		}
+		return sleep(s.w.gone, min(d, left))
+	default:
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.quit: // one more try at once
+	case <-s.w.gone:
+		return false
+	}
+	return true
+}
+
+// signal wakes whoever waits for a channel of capacity 1.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

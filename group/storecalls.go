@@ -1,0 +1,222 @@
+package group
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// storeCalls carries out the machine's requests, each in a goroutine of its own, so that none delays another, least of all
+// a renewal. Each is answered by exactly one event, at its deadline at the latest.
+type storeCalls struct {
+	store backends.Store
+	group string
+	node  string
+	post  func(coord.Event)
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	hints  *hints
+
+	mu       sync.Mutex
+	sessions map[string]*openSession
+	last     *openSession
+
+	// incarnation is the one that the machine has accepted, as its last request says.
+	incarnation atomic.Pointer[string]
+}
+
+// openSession is a session and the life of what listens through it.
+type openSession struct {
+	backends.Session
+	ctx context.Context
+	end context.CancelFunc
+}
+
+func newStoreCalls(ctx context.Context, cfg *Config, post func(coord.Event)) *storeCalls {
+	c := &storeCalls{
+		store: cfg.Store, group: cfg.Name, node: cfg.Node, post: post,
+		hints:    &hints{waiting: map[string]bool{}, kick: make(chan struct{}, 1)},
+		sessions: map[string]*openSession{},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.incarnation.Store(new(string))
+	return c
+}
+
+// do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped.
+func (c *storeCalls) do(timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
+	c.wg.Add(1)
+	go func() {
+		defer c.wg.Done()
+		ctx, cancel := context.WithTimeout(c.ctx, timeout)
+		defer cancel()
+		var answered atomic.Bool
+		timer := time.AfterFunc(timeout, func() {
+			if answered.CompareAndSwap(false, true) {
+				c.post(late)
+			}
+		})
+		defer timer.Stop()
+		if ev := call(ctx); answered.CompareAndSwap(false, true) {
+			c.post(ev)
+		}
+	}()
+}
+
+// session returns nil and an event's error for a session that is not open here.
+func (c *storeCalls) session(id string) (*openSession, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sessions[id]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: session %q is not open here", backends.ErrSessionLost, id)
+}
+
+// latest is the session that claims are made under, and its ttl.
+func (c *storeCalls) latest() (backends.Session, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last.Session, c.last.TTL()
+}
+
+func (c *storeCalls) open(a coord.OpenSession) {
+	ttl := time.Duration(a.TTL)
+	timeout := ttl / 2
+	call := func(ctx context.Context) coord.Event {
+		s, err := c.store.Open(ctx, backends.SessionOptions{Group: c.group, Node: c.node, TTL: ttl})
+		if err == nil && ctx.Err() != nil {
+			c.discard(s)
+			err = ctx.Err()
+		}
+		if err != nil {
+			return coord.Opened{Req: a.Req, Code: codeOf(err, coord.Failed), Err: err}
+		}
+		o := &openSession{Session: s}
+		o.ctx, o.end = context.WithCancel(c.ctx)
+		c.mu.Lock()
+		c.sessions[s.ID()] = o
+		c.last = o
+		c.mu.Unlock()
+		stamp := stampOf(s.Opened())
+		c.accept(stamp.Incarnation)
+		return coord.Opened{Req: a.Req, Session: s.ID(), TTL: coord.Duration(s.TTL()), Stamp: stamp}
+	}
+	c.do(timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
+}
+
+// discard closes a session that was opened too late to be used.
+func (c *storeCalls) discard(s backends.Session) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeTimeout)
+	defer cancel()
+	_ = s.Close(ctx) // it expires if this fails
+}
+
+func (c *storeCalls) closeSession(a coord.CloseSession) {
+	c.mu.Lock()
+	s := c.sessions[a.Session]
+	delete(c.sessions, a.Session)
+	c.mu.Unlock()
+	call := func(ctx context.Context) coord.Event {
+		if s != nil {
+			s.end()
+			_ = s.Close(ctx) // it expires if this fails
+		}
+		return coord.Closed{Req: a.Req}
+	}
+	c.do(closeTimeout, call, coord.Closed{Req: a.Req})
+}
+
+func (c *storeCalls) renew(a coord.Renew) {
+	c.accept(a.Incarnation)
+	timeout := time.Duration(a.Timeout)
+	call := func(ctx context.Context) coord.Event {
+		s, err := c.session(a.Session)
+		var r backends.RenewReply
+		if err == nil {
+			r, err = s.Renew(ctx, backends.RenewRequest{Incarnation: a.Incarnation, Keys: a.Keys, Digests: a.Digests, Sweep: a.Sweep})
+		}
+		return coord.Renewed{
+			Req: a.Req, Code: codeOf(err, coord.Unknown), Err: err,
+			Stamp: stampOf(r.Stamp), Keys: keyStatesOf(r.Keys), Digests: digestsOf(r.Digests),
+		}
+	}
+	c.do(timeout, call, coord.Renewed{Req: a.Req, Code: coord.Unknown, Err: deadline("renewal", timeout)})
+}
+
+func (c *storeCalls) read(a coord.Read) {
+	timeout := time.Duration(a.Timeout)
+	call := func(ctx context.Context) coord.Event {
+		s, err := c.session(a.Session)
+		var r backends.ReadReply
+		if err == nil {
+			r, err = s.Read(ctx, backends.ReadRequest{Prefixes: a.Prefixes, Keys: a.Keys})
+		}
+		return coord.ReadDone{
+			Req: a.Req, Code: codeOf(err, coord.Failed), Err: err,
+			Stamp: stampOf(r.Stamp), Entries: entriesOf(r.Entries), Digests: digestsOf(r.Digests),
+		}
+	}
+	c.do(timeout, call, coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: deadline("read", timeout)})
+}
+
+func (c *storeCalls) commit(a coord.Commit) {
+	c.accept(a.Incarnation)
+	timeout := time.Duration(a.Timeout)
+	call := func(ctx context.Context) coord.Event {
+		s, err := c.session(a.Session)
+		var r backends.CommitReply
+		if err == nil {
+			r, err = s.Commit(ctx, backends.CommitRequest{Incarnation: a.Incarnation, Txns: txnsOf(a.Txns)})
+		}
+		return coord.Committed{
+			Req: a.Req, Code: codeOf(err, coord.Unknown), Err: err,
+			Stamp: stampOf(r.Stamp), Results: resultsOf(r.Results),
+		}
+	}
+	c.do(timeout, call, coord.Committed{Req: a.Req, Code: coord.Unknown, Err: deadline("commit", timeout)})
+}
+
+// list asks for the discovered resources and puts them into the source's form.
+func (c *storeCalls) list(a coord.List, cfg *Config) {
+	call := func(ctx context.Context) coord.Event {
+		names, err := cfg.Resources.list(ctx)
+		if err == nil {
+			names, err = canonical(cfg.Source, names)
+		}
+		return coord.Listed{Req: a.Req, Names: names, Err: err}
+	}
+	c.do(listTimeout, call, coord.Listed{Req: a.Req, Err: deadline("discovery of resources", listTimeout)})
+}
+
+func (c *storeCalls) accept(incarnation string) {
+	if *c.incarnation.Load() != incarnation {
+		c.incarnation.Store(&incarnation)
+	}
+}
+
+// close ends all calls and waits for them, but not long for a driver that breaks its contract and hangs.
+func (c *storeCalls) close() (clean bool) {
+	c.cancel()
+	done := make(chan struct{})
+	go func() { c.wg.Wait(); close(done) }()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func deadline(what string, timeout time.Duration) error {
+	return fmt.Errorf("%s: no answer within %v: %w", what, timeout, context.DeadlineExceeded)
+}

@@ -1,0 +1,310 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// Result is what a search found.
+type Result struct {
+	States, Moves, Ends int // distinct states, moves between them, and states at the horizon that were let settle
+	Complete            bool
+	Violation           *Violation
+	Trace               []string // the moves to it
+}
+
+// Search looks at every state that a scenario can reach: all orders of deliveries, all places for the faults of its budget. At the
+// horizon the faults are over, and the group must settle.
+func Search(sc Scenario) Result {
+	e := &explorer{sc: &sc, seen: map[sum]struct{}{}}
+	s := prepared(&sc)
+	e.res.Complete = true
+	if s.err == nil {
+		s.budget = sc.Budget
+		e.end = s.now + vtime(sc.Horizon)*searchTick
+		for i := sc.Nodes - sc.Late; i < sc.Nodes; i++ {
+			s.boot(i)
+		}
+		e.explore(s)
+	} else {
+		e.found(s)
+	}
+	e.res.States = len(e.seen)
+	return e.res
+}
+
+type explorer struct {
+	sc   *Scenario
+	end  vtime
+	seen map[sum]struct{}
+	res  Result
+}
+
+func (e *explorer) found(s *state) {
+	e.res.Violation = s.err
+	for ; s != nil; s = s.from {
+		if s.move != "" {
+			e.res.Trace = append(e.res.Trace, fmt.Sprintf("%7.3fs %s", float64(s.now)/float64(sec), s.move))
+		}
+	}
+	slices.Reverse(e.res.Trace)
+}
+
+// explore goes on from s in every way, and tells whether to look further.
+func (e *explorer) explore(s *state) bool {
+	s.check()
+	if s.err != nil {
+		e.found(s)
+		return false
+	}
+	h := s.hash()
+	if _, ok := e.seen[h]; ok {
+		return true
+	}
+	e.seen[h] = struct{}{}
+	if e.sc.Limit > 0 && len(e.seen) >= e.sc.Limit {
+		e.res.Complete = false
+		return false
+	}
+	if s.now >= e.end {
+		e.res.Ends++
+		return e.settles(s)
+	}
+	return s.moves(func(n *state) bool {
+		e.res.Moves++
+		return e.explore(n)
+	})
+}
+
+// moves calls f with each state that can follow, until it returns false.
+func (s *state) moves(f func(*state) bool) bool {
+	quiet, late := true, 0
+	for k := range s.flight {
+		m := &s.flight[k]
+		n := &s.nodes[m.node]
+		if m.call == nil && n.frozen {
+			continue
+		}
+		if !m.given && n.up {
+			late++
+		}
+		x := s.next(fmt.Sprintf("%s: %v", n.name, m))
+		x.deliver(k)
+		if !f(x) {
+			return false
+		}
+		if s.budget.Lost > 0 && !m.given && n.up && s.losable(m) && !f(s.lost(k)) {
+			return false
+		}
+	}
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.up && !n.frozen && n.machine.Wake() <= coord.Time(s.now) {
+			quiet = false
+			x := s.next(n.name + ": tick")
+			x.step(i, coord.Tick{})
+			if !f(x) {
+				return false
+			}
+		}
+	}
+	if quiet && late <= s.budget.Late {
+		x := s.next("time goes on")
+		x.budget.Late -= late
+		x.advance()
+		if !f(x) {
+			return false
+		}
+	}
+	return s.faults(f)
+}
+
+func (s *state) losable(m *message) bool {
+	if m.call != nil {
+		return true
+	}
+	switch m.answer.(type) {
+	case coord.Stopped:
+		return false
+	}
+	return true
+}
+
+// lost is the state in which the node gives a request up. If it was still on its way, it may yet arrive.
+func (s *state) lost(k int) *state {
+	x := s.next(fmt.Sprintf("lost: %s: %v", s.nodes[s.flight[k].node].name, &s.flight[k]))
+	x.budget.Lost--
+	m := &x.flight[k]
+	if m.call != nil {
+		m.given = true
+		x.tell(m.node, unknown(m.call))
+		return x
+	}
+	var again coord.Event
+	switch a := m.answer.(type) {
+	case coord.Opened:
+		again = coord.Opened{Req: a.Req, Code: coord.Failed, Err: errAway}
+	case coord.Closed:
+		again = a
+	case coord.Renewed:
+		again = coord.Renewed{Req: a.Req, Code: coord.Unknown, Err: errAway}
+	case coord.ReadDone:
+		again = coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: errAway}
+	case coord.Committed:
+		again = coord.Committed{Req: a.Req, Code: coord.Unknown, Err: errAway}
+	}
+	if again == nil {
+		x.flight = slices.Delete(x.flight, k, k+1) // a hint
+	} else {
+		m.answer = again
+	}
+	return x
+}
+
+// advance lets time go on to the next tick at which a node has something to do.
+func (s *state) advance() {
+	wake := coord.Time(s.now + searchTick)
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.up && !n.frozen {
+			wake = min(wake, n.machine.Wake())
+		}
+	}
+	ticks := (vtime(wake) - s.now + searchTick - 1) / searchTick
+	s.now += max(ticks, 1) * searchTick
+}
+
+// faults calls f with each state in which one more thing went wrong.
+func (s *state) faults(f func(*state) bool) bool {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if !n.up {
+			continue
+		}
+		if n.frozen {
+			x := s.next(n.name + " thaws")
+			x.nodes[i].frozen = false
+			if !f(x) {
+				return false
+			}
+			continue
+		}
+		if s.budget.Frozen > 0 {
+			x := s.next(n.name + " freezes")
+			x.budget.Frozen--
+			x.nodes[i].frozen = true
+			if !f(x) {
+				return false
+			}
+		}
+		if s.budget.Crashed > 0 {
+			x := s.next(n.name + " crashes")
+			x.budget.Crashed--
+			x.crash(i)
+			if !f(x) {
+				return false
+			}
+		}
+		if s.budget.Left > 0 && !n.leaving {
+			x := s.next(n.name + " leaves")
+			x.budget.Left--
+			x.nodes[i].leaving = true
+			x.step(i, coord.Leave{})
+			if !f(x) {
+				return false
+			}
+		}
+	}
+	return s.losses(f)
+}
+
+func (s *state) losses(f func(*state) bool) bool {
+	if s.budget.Wiped > 0 {
+		x := s.next("the store is emptied")
+		x.budget.Wiped--
+		x.store.lose(x.now, 0, true)
+		if !f(x) {
+			return false
+		}
+	}
+	if s.budget.Rolled > 0 {
+		x := s.next("the store goes back")
+		x.budget.Rolled--
+		x.store.lose(x.now, 0, false)
+		return f(x)
+	}
+	return true
+}
+
+func (s *state) crash(i int) {
+	n := &s.nodes[i]
+	n.up, n.trust, n.workers = false, 0, nil
+	s.flight = slices.DeleteFunc(s.flight, func(m message) bool { return m.node == i && m.call == nil })
+}
+
+// calm lets everything arrive in order and time go on, until nothing is left to do or the time is over.
+func (s *state) calm(until vtime, done func() bool) {
+	for s.err == nil && s.now < until && !done() {
+		if len(s.flight) > 0 {
+			s.deliver(0)
+			s.check()
+			continue
+		}
+		ticked := false
+		for i := range s.nodes {
+			n := &s.nodes[i]
+			if n.up && n.machine.Wake() <= coord.Time(s.now) {
+				s.step(i, coord.Tick{})
+				ticked = true
+			}
+		}
+		if !ticked {
+			s.advance()
+		}
+		s.check()
+	}
+}
+
+// settles lets the faults end and everything come to rest.
+func (e *explorer) settles(s *state) bool {
+	x := s.next("all faults are over")
+	x.flight = slices.DeleteFunc(x.flight, func(m message) bool { return m.given })
+	for i := range x.nodes {
+		x.nodes[i].frozen = false
+	}
+	x.calm(s.now+6*searchTTL, func() bool { return len(x.flight) == 0 && x.unsettled() == "" })
+	if x.err == nil {
+		if why := x.unsettled(); why != "" {
+			x.fail("settles", "%s", why)
+		}
+	}
+	if x.err != nil {
+		e.found(x)
+		return false
+	}
+	return true
+}
+
+// prepared is the settled state of the nodes that are there from the beginning.
+func prepared(sc *Scenario) *state {
+	s := newState(sc)
+	for i := range sc.Nodes - sc.Late {
+		s.boot(i)
+	}
+	s.calm(3*searchTTL, func() bool { return false })
+	s.store.snapshot()
+	if why := s.unsettled(); s.err == nil && why != "" && sc.Late < sc.Nodes {
+		s.fail("settles", "before the search: %s", why)
+	}
+	return s
+}
+
+// String is the result in one line, and the moves to the violation.
+func (r Result) String() string {
+	s := fmt.Sprintf("%d states, %d moves, %d ends, complete: %v", r.States, r.Moves, r.Ends, r.Complete)
+	if r.Violation != nil {
+		s += fmt.Sprintf("\n%v after %d moves:\n  %s", r.Violation, len(r.Trace), strings.Join(r.Trace, "\n  "))
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// Scenario is a small group and what may go wrong in it: Search looks at everything that can then happen.
+type Scenario struct {
+	Name      string
+	Nodes     int
+	Resources []string
+	Mode      coord.Mode
+	Late      int // how many of the nodes, from the last, join only when the search begins
+	Hints     bool
+	Horizon   int // in ticks from the beginning of the search
+	Budget    Budget
+	Without   coord.Guards
+	Store     StoreGuards
+	// Limit ends a search without a result after so many states; 0: none.
+	Limit int
+}
+
+// Budget is how often each thing may go wrong.
+type Budget struct {
+	Lost    int // a request or its answer is given up as unknown; the request may still arrive later
+	Late    int // a message is still on its way when time goes on
+	Frozen  int
+	Crashed int
+	Left    int
+	Wiped   int
+	Rolled  int // back to what was there when the search began
+}
+
+const (
+	searchTTL = 6 * sec
+	// searchTick is how far time goes on at once, at least.
+	searchTick = searchTTL / 12
+)
+
+// state is one state of a search. It is never changed once it was reached: next states are made of copies.
+type state struct {
+	sc     *Scenario
+	now    vtime
+	store  *store
+	nodes  []snode
+	flight []message
+	budget Budget
+	tops   map[string]top
+	terms  map[int64]string
+	hints  bool
+	err    *Violation
+	// How it was reached.
+	from *state
+	move string
+}
+
+// snode is a node in a search. Its machine is copied before each step.
+type snode struct {
+	name     string
+	machine  *coord.Machine
+	up       bool
+	frozen   bool
+	leaving  bool
+	trust    coord.Time
+	session  string
+	linc     string
+	listens  []string // addresses, of the session
+	workers  []sworker
+	busyTick vtime
+}
+
+type sworker struct {
+	resource string
+	fence    int64
+	session  string
+	working  bool // counts until it is told to stop at once, or has stopped
+}
+
+// message is something on its way.
+type message struct {
+	node   int
+	call   coord.Action // a request on its way to the store
+	answer coord.Event  // or something on its way to the node
+	sent   vtime
+	given  bool // the node gave the request up
+}
+
+func (m *message) String() string {
+	if m.call != nil {
+		return "request " + describe(m.call)
+	}
+	return describe(m.answer)
+}
+
+func newState(sc *Scenario) *state {
+	s := &state{sc: sc, store: newStore(sc.Store), tops: map[string]top{}, terms: map[int64]string{}, hints: sc.Hints}
+	for i := range sc.Nodes {
+		s.nodes = append(s.nodes, snode{name: fmt.Sprintf("n%d", i+1)})
+	}
+	return s
+}
+
+// next is a copy that may be changed, for the state after a move.
+func (s *state) next(move string) *state {
+	n := *s
+	n.from, n.move = s, move
+	n.store = s.store.clone()
+	n.nodes = slices.Clone(s.nodes)
+	for i := range n.nodes {
+		n.nodes[i].workers = slices.Clone(s.nodes[i].workers)
+	}
+	n.flight = slices.Clone(s.flight)
+	n.tops = make(map[string]top, len(s.tops))
+	for k, v := range s.tops {
+		n.tops[k] = v
+	}
+	n.terms = make(map[int64]string, len(s.terms))
+	for k, v := range s.terms {
+		n.terms[k] = v
+	}
+	return &n
+}
+
+// boot starts a machine at place i.
+func (s *state) boot(i int) {
+	n := &s.nodes[i]
+	cfg := coord.Config{Group: "g", Node: n.name, Instance: n.name, Mode: s.sc.Mode, Origin: coord.OriginStatic, Static: s.sc.Resources,
+		TTL: coord.Duration(searchTTL), Debounce: coord.Duration(searchTick), DebounceMax: coord.Duration(2 * searchTick),
+		Seed: uint64(i + 1), Without: s.sc.Without}.WithDefaults()
+	n.machine, n.up = coord.New(cfg), true
+	s.step(i, coord.Start{})
+}
+
+// hash identifies the state: two that differ only in what cannot matter any more have the same.
+func (s *state) hash() sum {
+	var h sum
+	h.add(uint64(s.now))
+	b := s.budget
+	for _, x := range []int{b.Lost, b.Late, b.Frozen, b.Crashed, b.Left, b.Wiped, b.Rolled} {
+		h.add(uint64(x))
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if !n.up {
+			h.add(7)
+			continue
+		}
+		m := dumpMachine(n.machine, coord.Time(s.now))
+		h.add(m.a)
+		h.add(m.b)
+		d := dump([]any{n.frozen, n.leaving, n.session, n.linc, n.workers, n.listens}, 0)
+		h.add(d.a)
+	}
+	var all sum
+	for i := range s.flight {
+		m := &s.flight[i]
+		one := dump([]any{m.node, m.call, m.answer, m.given, m.sent < s.now}, 0)
+		all.a += one.a
+		all.b += one.b
+	}
+	h.add(all.a)
+	h.add(all.b)
+	d := dump([]any{s.store.rows, s.store.last, s.store.sessions, s.store.record, s.store.incarnation, s.store.since}, 0)
+	h.add(d.a)
+	h.add(d.b)
+	return h
+}

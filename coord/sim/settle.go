@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// bound is how long a group may need after the last fault until everything is in its place: the sessions of the dead (1 ttl),
+// the grace or the wait after a step of the store's clock (1 ttl, counted from the end of an outage), the wait for known
+// nodes (1 ttl), then joins, drains and listings.
+func (w *World) bound() vtime {
+	s := &w.setup
+	return 4*s.TTL + 3*s.Debounce + 4*s.Drain + 3*s.ListEvery + 2*s.Opening + 20*s.Latency
+}
+
+func idleWindow(s *Setup) vtime { return 2 * s.TTL }
+
+// planSettle plans the looks at a world in which nothing is wrong any more.
+func (w *World) planSettle() {
+	s := &w.setup
+	deadline := s.Heal + w.bound()
+	w.stats.Settled = -1
+	for t := s.Heal; t < deadline; t += s.TTL / 4 {
+		w.at(t, func() {
+			if w.unsettled() != "" {
+				w.stats.Settled = -1
+			} else if w.stats.Settled < 0 {
+				w.stats.Settled = w.now - s.Heal
+			}
+		})
+	}
+	w.at(deadline, func() {
+		if why := w.unsettled(); why != "" {
+			w.fail("settles", "%.3fs after the last fault: %s", float64(w.now-s.Heal)/float64(sec), why)
+			return
+		}
+		if w.stats.Settled < 0 {
+			w.stats.Settled = w.now - s.Heal
+		}
+		w.planIdle()
+	})
+}
+
+// unsettled says what is not in its place, or "".
+func (w *World) unsettled() string {
+	for i, p := range w.procs {
+		if (p == nil || p.dead) && !w.gone[i] {
+			return fmt.Sprintf("no process at place %d", i+1)
+		}
+		if p != nil && !p.dead {
+			if st := p.machine.Status(); st.State != "active" {
+				return fmt.Sprintf("%s is %s", p, st.State)
+			}
+		}
+	}
+	s, fault := w.shares()
+	if fault == "" {
+		fault = s.fault()
+	}
+	return fault
+}
+
+// planIdle measures what a group at rest costs. A decline that ends moves work again, so such worlds are left out.
+func (w *World) planIdle() {
+	if len(w.declined) > 0 {
+		return
+	}
+	before := make([]tally, len(w.procs))
+	for i, p := range w.procs {
+		if p != nil {
+			before[i] = p.calls
+		}
+	}
+	from := w.now
+	w.at(w.ends, func() {
+		each := w.setup.TTL / 6
+		most := int((w.now-from)*(1_000_000+maxDrift)/1_000_000/each) + 1
+		for i, p := range w.procs {
+			if p == nil || p.dead {
+				continue
+			}
+			d := tally{p.calls.renews - before[i].renews, p.calls.reads - before[i].reads, p.calls.commits - before[i].commits, p.calls.others - before[i].others}
+			if d.reads+d.commits+d.others > 0 || d.renews > most {
+				w.fail("idle costs one write per renewal", "%s: %d renewals (at most %d), %d reads, %d commits, %d other calls in %.3fs",
+					p, d.renews, most, d.reads, d.commits, d.others, float64(w.now-from)/float64(sec))
+			}
+		}
+		if why := w.unsettled(); why != "" {
+			w.fail("settles", "did not stay at rest: %s", why)
+		}
+	})
+}
+
+// notified counts what people would see.
+func (w *World) notified(p *proc, n coord.Notify) {
+	switch n.Kind {
+	case coord.KindRebalanced:
+		w.stats.Rebalances++
+	case coord.KindElected:
+		w.stats.Elections++
+	case coord.KindFenced:
+		w.stats.Fenced++
+	case coord.KindDeclined:
+		w.declined[p.key(n.Resource)] = true
+	}
+}
+
+// expected tells whether a node may end with this error: handlers that outlived the drain of a leaving node.
+func (w *World) expected(p *proc, err error) bool { return errors.Is(err, coord.ErrStuck) }
+
+// committed is called with every answered commit.
+func (w *World) committed(p *proc, a coord.Commit, re coord.Committed) {
+	for i, t := range a.Txns {
+		if re.Code == coord.OK && re.Results[i].Code == coord.OK {
+			for _, address := range t.Wake {
+				w.wake(address)
+			}
+		}
+	}
+}

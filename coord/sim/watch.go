@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// Violation is a broken promise.
+type Violation struct {
+	Property string
+	Detail   string
+	At       vtime
+}
+
+// Error is the violation in one line.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s at %.3fs: %s", v.Property, float64(v.At)/float64(sec), v.Detail)
+}
+
+// watch looks at everything that happens and knows what must not.
+type watch struct {
+	working  map[string][]*worker // whose handlers run and who were not told to stop at once
+	tops     map[string]top
+	terms    map[int64]string // epoch → session that wrote under it
+	epoch    int64            // of the latest plan since data was lost
+	high     vtime            // greatest time that the store's clock showed
+	stepped  vtime            // when the clock was last stepped forward
+	stepSize vtime
+	looked   vtime
+	declined map[string]bool // pairs of process and resource that were declined
+	trusted  []bool
+}
+
+// top is the greatest fence that a resource was worked under, and by which session.
+type top struct {
+	fence   int64
+	session string
+}
+
+func (v *watch) init(n int) {
+	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{},
+		declined: map[string]bool{}, trusted: make([]bool, n)}
+}
+
+// lost: after a loss of data plans may be older.
+func (v *watch) lost() { v.epoch = 0 }
+
+func (w *World) fail(property, format string, args ...any) {
+	if w.err == nil {
+		w.err = &Violation{Property: property, Detail: fmt.Sprintf(format, args...), At: w.now}
+		w.note(nil, "VIOLATION %s: %s", property, w.err.Detail)
+	}
+}
+
+// beginWork is called when handlers may run.
+func (w *World) beginWork(k *worker) {
+	w.note(k.p, "works %s under fence %d", k.resource, k.fence)
+	t := w.tops[k.resource]
+	if k.fence < t.fence || k.fence == t.fence && k.session != t.session {
+		w.fail("fences grow", "%s works %s under fence %d (session %s) after it was worked under %d (session %s)",
+			k.p, k.resource, k.fence, k.session, t.fence, t.session)
+	}
+	w.tops[k.resource] = top{k.fence, k.session}
+	w.working[k.resource] = append(w.working[k.resource], k)
+	w.checkOverlap(k)
+	w.checkCovered(k)
+}
+
+// endWork is called when no handler runs any more, or none that counts.
+func (w *World) endWork(k *worker) {
+	list := w.working[k.resource]
+	for i, x := range list {
+		if x == k {
+			w.working[k.resource] = append(list[:i:i], list[i+1:]...)
+			w.note(k.p, "ends work on %s under fence %d", k.resource, k.fence)
+		}
+	}
+	if k.state == workWorking {
+		k.lost = true
+	}
+}
+
+// checkOverlap: at most one node works a resource.
+func (w *World) checkOverlap(k *worker) {
+	if !k.counts() {
+		return
+	}
+	for _, o := range w.working[k.resource] {
+		if o != k && o.counts() && !w.unseenStep(k, o) {
+			w.fail("no overlap", "%s works %s under fence %d while %s works it under fence %d", k.p, k.resource, k.fence, o.p, o.fence)
+		}
+	}
+}
+
+// unseenStep: one of the two came after a step of the store's clock, which it could not see.
+func (w *World) unseenStep(a, b *worker) bool {
+	if w.stepped == 0 || w.now > w.stepped+2*w.setup.TTL || w.stepSize <= w.setup.TTL/20 {
+		return false
+	}
+	return a.p.answered > w.stepped || b.p.answered > w.stepped
+}
+
+// checkCovered: work under a trust of the live incarnation is covered by the very claim in the store.
+func (w *World) checkCovered(k *worker) {
+	if !k.counts() || k.p.linc != w.store.incarnation || w.store.stepped(w.now, k.session) {
+		return
+	}
+	r := w.store.entry(w.now, coord.ClaimKey(k.resource))
+	if r == nil || r.session != k.session || r.version != k.fence {
+		w.fail("work is covered", "%s works %s under fence %d of session %s, but the store has %s", k.p, k.resource, k.fence, k.session, r.describe())
+	}
+}
+
+func (r *row) describe() string {
+	if r == nil {
+		return "no claim"
+	}
+	return fmt.Sprintf("version %d of session %s", r.version, r.session)
+}
+
+// glance looks at all work now and then; what concerns one process is looked at after each of its steps.
+func (w *World) glance() {
+	if w.now-w.looked < w.setup.TTL/60 {
+		return
+	}
+	w.looked = w.now
+	for _, p := range w.procs {
+		if p != nil {
+			w.checkProc(p)
+		}
+	}
+}
+
+func (w *World) checkProc(p *proc) {
+	for _, k := range p.all {
+		if k.state == workWorking && !k.lost {
+			w.checkCovered(k)
+		}
+	}
+}
+
+// afterStep looks at the work of a process after its machine did something.
+func (w *World) afterStep(p *proc) {
+	back := p.trusts() && !w.trusted[p.place]
+	w.trusted[p.place] = p.trusts()
+	w.checkProc(p)
+	if back {
+		for _, k := range p.all {
+			w.checkOverlap(k)
+		}
+	}
+}
+
+// checkCommit: requests keep to the contract.
+func (w *World) checkCommit(p *proc, a coord.Commit) {
+	for _, t := range a.Txns {
+		if s := wrong(t); s != "" {
+			w.fail("contract", "%s: %s", p, s)
+		}
+	}
+}
+
+// applied is called with what is about to change in the store.
+func (w *World) applied(p *proc, session string, t coord.Txn) {
+	plan := false
+	for _, k := range t.Deletes {
+		w.claimGoes(p, k)
+		plan = plan || planKey(k)
+	}
+	for _, put := range t.Puts {
+		if strings.HasPrefix(put.Key, coord.ClaimPrefix) {
+			if r := w.store.entry(w.now, put.Key); r != nil {
+				w.fail("claims are free", "%s claims %s, which session %s holds", p, put.Key, r.session)
+			}
+			w.stats.Claims++
+		}
+		plan = plan || planKey(put.Key)
+		if epoch, ok := epochOf(put); ok {
+			w.planned(p, session, epoch)
+		}
+	}
+	if plan {
+		if r := w.store.entry(w.now, coord.LeaderKey); r == nil || r.session != session {
+			w.fail("deposed coordinator", "%s changes the plan, but the leader entry is %s", p, r.describe())
+		}
+	}
+}
+
+// planKey: only the coordinator writes there.
+func planKey(k string) bool {
+	return strings.HasPrefix(k, coord.AssignmentPrefix) || k == coord.BarrierKey || strings.HasPrefix(k, coord.DiscoveredPrefix)
+}
+
+func epochOf(put coord.Put) (int64, bool) {
+	if !strings.HasPrefix(put.Key, coord.AssignmentPrefix) {
+		return 0, false
+	}
+	a, err := coord.DecodeAssignment([]coord.Entry{{Key: put.Key, Value: put.Value}})
+	return a.Epoch, err == nil
+}
+
+// planned: a term has one writer, and terms follow each other.
+func (w *World) planned(p *proc, session string, epoch int64) {
+	if s, ok := w.terms[epoch]; ok && s != session {
+		w.fail("one writer per term", "%s (session %s) writes a plan of epoch %d, as session %s did", p, session, epoch, s)
+	}
+	w.terms[epoch] = session
+	if epoch < w.epoch {
+		w.fail("epochs grow", "%s writes a plan of epoch %d after one of %d", p, epoch, w.epoch)
+	}
+	w.epoch = epoch
+	if r := w.store.entry(w.now, coord.LeaderKey); r == nil || r.version != epoch {
+		w.fail("deposed coordinator", "%s writes a plan of epoch %d, but the leader entry is %s", p, epoch, r.describe())
+	}
+}
+
+// claimGoes: nobody works under a claim that is given up.
+func (w *World) claimGoes(p *proc, key string) {
+	r := w.store.entry(w.now, key)
+	if r == nil || !strings.HasPrefix(key, coord.ClaimPrefix) {
+		return
+	}
+	for resource, list := range w.working {
+		if coord.ClaimKey(resource) != key {
+			continue
+		}
+		for _, k := range list {
+			if k.fence == r.version && k.session == r.session && k.counts() {
+				w.fail("no release while working", "%s deletes the claim of %s with fence %d, which %s works", p, resource, k.fence, k.p)
+			}
+		}
+	}
+}
+
+// closing: a session is not closed while something is worked under it.
+func (w *World) closing(p *proc, session string) {
+	for _, k := range p.all {
+		if k.session == session && k.counts() {
+			w.fail("no release while working", "%s closes session %s while it works %s", p, session, k.resource)
+		}
+	}
+}

@@ -1,7 +1,5 @@
 package assign
 
-import "math/bits"
-
 // planFlow plans where some nodes may not take some resources. It starts from the present owners, deals what has none, and
 // then moves resources along chains: first to higher priorities, then to less loaded nodes, each time along a chain that costs the
 // fewest moves, and at last along chains that change no balance but save moves. plan holds the owners and receives the plan.
@@ -85,10 +83,7 @@ func newFlow(p Problem, owners []int32) *flow {
 	for i := range f.heads {
 		f.heads[i] = -1
 	}
-	f.allowed = make([]uint64, resources*f.words)
-	for i := range p.Nodes {
-		f.allow(i, p.Nodes[i].Allowed)
-	}
+	f.allowed = takers(p.Nodes, resources, f.words)
 	f.reach = make([]uint64, (n+1)*f.words)
 	f.search.init(f)
 	return f
@@ -100,26 +95,6 @@ func (f *flow) members(c int) []int32 {
 		return f.order[:f.ends[0]]
 	}
 	return f.order[f.ends[c-1]:f.ends[c]]
-}
-
-// allow enters node i into the sets of the resources that it may take.
-func (f *flow) allow(i int, set []uint64) {
-	word, bit := i/64, uint64(1)<<(i%64)
-	if set == nil {
-		for r := range f.at {
-			f.allowed[r*f.words+word] |= bit
-		}
-		return
-	}
-	for w, b := range set {
-		for ; b != 0; b &= b - 1 {
-			r := w*64 + bits.TrailingZeros64(b)
-			if r >= len(f.at) {
-				return
-			}
-			f.allowed[r*f.words+word] |= bit
-		}
-	}
 }
 
 // mayTake is the set of nodes that may take r.
@@ -143,41 +118,12 @@ func (f *flow) start() {
 	}
 }
 
-// deal places what has no node as well as it goes without moving anything else: with the highest priority, and there with the
-// least loaded.
-func (f *flow) deal() {
-	for r := range f.at {
-		if f.at[r] != f.none {
-			continue
-		}
-		best := f.none
-		for w, b := range f.mayTake(int32(r)) {
-			for ; b != 0; b &= b - 1 {
-				if n := int32(w*64 + bits.TrailingZeros64(b)); f.spare(n) && f.better(n, best) {
-					best = n
-				}
-			}
-		}
-		if best != f.none {
-			f.move(int32(r), best)
-		}
-	}
-}
-
 // spare says whether n may take one more.
 func (f *flow) spare(n int32) bool { return n != f.none && f.count[n] < f.limits[n] }
 
 // last is the score of the last resource that n holds, following that of one more.
 func (f *flow) last(n int32) int64      { return f.scores[n].of(f.count[n]) }
 func (f *flow) following(n int32) int64 { return f.scores[n].of(f.count[n] + 1) }
-
-// better says whether one more resource is better placed at a than at b; false when equal.
-func (f *flow) better(a, b int32) bool {
-	if f.class[a] != f.class[b] {
-		return f.class[a] < f.class[b]
-	}
-	return a != f.none && f.following(a) < f.following(b)
-}
 
 // put enters r, which is nowhere, at n.
 func (f *flow) put(r, n int32) {

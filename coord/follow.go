@@ -245,8 +245,7 @@ func (m *Machine) claimsSeen(names []string, keys map[string]KeyState) {
 func (m *Machine) wakeFollow(w *wake) {
 	f := &m.follow
 	if m.sess.noticing {
-		w.by(f.retryAt)
-		return
+		return // see wakeSession
 	}
 	if m.mayCampaign() {
 		w.by(f.electAt)

@@ -25,6 +25,10 @@ type node struct {
 	events   chan coord.Event
 	over     chan struct{} // closed when the loop has ended: nobody takes events any more
 	renewal  time.Duration
+	troubles chan struct{} // of capacity 1: what keeps resources from getting on has changed
+	told     time.Time     // when that was told last
+	telling  bool          // tell runs
+	tell     *time.Timer   // until it may be told again
 
 	due     atomic.Int64 // coord.Time by which the loop turns
 	trust   atomic.Int64 // what env.trusted points to
@@ -50,13 +54,14 @@ func newNode(ctx context.Context, g *Group, t task) *node {
 		events:  make(chan coord.Event, 64),
 		over:    make(chan struct{}),
 		workers: map[workerKey]*worker{},
-		renewal: g.cfg.Tuning.Renew,
+		renewal: g.cfg.Tuning.Renew, troubles: make(chan struct{}, 1),
 		base:    ctx,
 	}
 	n.observer = newObserver(&g.cfg)
 	n.env = env{
 		cfg: &g.cfg, task: t, clock: newClock(g.hooks.boot), trusted: &n.trust,
 		post: n.post, emit: n.observer.emit, watch: &g.watch,
+		trouble: func() { signal(n.troubles) },
 	}
 	if g.cfg.MaxConcurrency > 0 {
 		n.slots = make(chan struct{}, g.cfg.MaxConcurrency)
@@ -127,6 +132,8 @@ func (n *node) run(ctx context.Context) error {
 			for _, a := range n.calls.hints.take() {
 				n.step(coord.Hinted{Address: a})
 			}
+		case <-n.troubles:
+			n.tellTroubles()
 		case <-timer.C:
 			n.step(coord.Tick{})
 		case <-leave:
@@ -230,6 +237,9 @@ func (n *node) startWork(a coord.StartWork) {
 // cleanUp ends what is left when the machine has finished: only handlers that are stuck outlive it.
 func (n *node) cleanUp() error {
 	close(n.over)
+	if n.tell != nil {
+		n.tell.Stop()
+	}
 	n.trust.Store(0)
 	n.mu.Lock()
 	for _, w := range n.workers {

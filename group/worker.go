@@ -43,6 +43,7 @@ type env struct {
 	emit    func(Event)
 	slots   chan struct{} // of capacity MaxConcurrency; nil for no limit. Waiters of a channel take turns.
 	watch   *watch
+	trouble func() // a worker's err changed; nil when nobody wants to know
 }
 
 // trusts looks at both clocks when fresh, else as clock.now does.
@@ -287,14 +288,17 @@ func (w *worker) troubled(err error) {
 		return
 	}
 	if err == nil {
-		if w.err.Load() != nil {
-			w.err.Store(nil)
-			w.env.watch.changed()
+		if w.err.Load() == nil {
+			return
 		}
-		return
+		w.err.Store(nil)
+	} else {
+		w.err.Store(&err)
 	}
-	w.err.Store(&err)
 	w.env.watch.changed()
+	if w.env.trouble != nil {
+		w.env.trouble()
+	}
 }
 
 func (w *worker) emit(e Event) {

@@ -91,9 +91,9 @@ func (m *Machine) writeBarrier(b Barrier) {
 	m.commit(call{kind: callBarrier, names: []string{BarrierKey}}, t)
 }
 
-func (m *Machine) barrierWritten(ev Committed) {
+func (m *Machine) barrierWritten(c call, ev Committed) {
 	l := &m.lead
-	if !m.leading() {
+	if !m.ofTerm(c) {
 		return
 	}
 	r := outcome(ev, 0)

@@ -8,6 +8,7 @@ type call struct {
 	names []string
 	// versions stand beside names where a transaction relies on one.
 	versions []int64
+	cold     bool // a gather that reads everything
 }
 
 type callKind uint8
@@ -95,9 +96,9 @@ func (m *Machine) onRead(ev ReadDone) {
 	case callDoubt:
 		m.doubted(c, ev)
 	case callGather:
-		m.gathered(ev)
+		m.gathered(c, ev)
 	case callLeadLists:
-		m.gatheredLists(ev)
+		m.gatheredLists(c, ev)
 	}
 }
 
@@ -145,9 +146,9 @@ func (m *Machine) committed(c call, ev Committed) {
 	case callPublish:
 		m.published(c, ev)
 	case callBarrier:
-		m.barrierWritten(ev)
+		m.barrierWritten(c, ev)
 	case callDiscovered:
-		m.discoveredWritten(ev)
+		m.discoveredWritten(c, ev)
 	}
 }
 

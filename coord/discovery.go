@@ -98,9 +98,9 @@ func (m *Machine) writeDiscovered(names []string) {
 	m.commit(call{kind: callDiscovered, names: []string{DiscoveredPrefix}}, t)
 }
 
-func (m *Machine) discoveredWritten(ev Committed) {
+func (m *Machine) discoveredWritten(c call, ev Committed) {
 	d := &m.lead.disc
-	if !m.leading() {
+	if !m.ofTerm(c) {
 		return
 	}
 	r := outcome(ev, 0)

@@ -30,7 +30,7 @@ func (m *Machine) gather() {
 	if m.cfg.Origin == OriginRegistered {
 		prefixes = append(prefixes, ResourcePrefix)
 	}
-	m.read(call{kind: callGather}, prefixes, append(keys, claimKeys(m.moving())...))
+	m.read(call{kind: callGather, cold: l.cold}, prefixes, append(keys, claimKeys(m.moving())...))
 }
 
 // moving are the resources that may still be held by a node that is to give them back.
@@ -44,13 +44,17 @@ func (m *Machine) moving() []string {
 	return sortedKeys(set)
 }
 
-func (m *Machine) gathered(ev ReadDone) {
+func (m *Machine) gathered(c call, ev ReadDone) {
 	l := &m.lead
-	if !m.leading() {
+	if !m.ofTerm(c) {
 		return
 	}
 	if ev.Code != OK {
 		l.dirty, l.retryAt = true, m.now+Time(100*millisecond)
+		return
+	}
+	if l.cold && !c.cold {
+		l.dirty = true // it was sent before everything had to be read, and lacks most of it
 		return
 	}
 	cold := l.cold
@@ -178,9 +182,13 @@ func (m *Machine) gatherLists() {
 	m.evaluate()
 }
 
-func (m *Machine) gatheredLists(ev ReadDone) {
+func (m *Machine) gatheredLists(c call, ev ReadDone) {
 	l := &m.lead
-	if !m.leading() {
+	if !m.ofTerm(c) {
+		return
+	}
+	if l.cold {
+		l.dirty = true
 		return
 	}
 	if ev.Code != OK {

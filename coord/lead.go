@@ -68,6 +68,9 @@ func (m *Machine) elected(epoch int64) {
 	m.notify(Notify{Kind: KindElected, Node: m.cfg.Node})
 }
 
+// ofTerm tells whether an answer belongs to this term: one of an earlier term says nothing of what is being done now.
+func (m *Machine) ofTerm(c call) bool { return m.leading() && c.sent >= m.lead.since }
+
 // stepDownHere ends the term on this side; the entry in the store is another's, or ends with the session.
 func (m *Machine) stepDownHere(reason string) {
 	if !m.leading() {
@@ -145,10 +148,14 @@ func (m *Machine) pumpLead() {
 		m.pumpPublish()
 		return
 	}
-	if !l.dirty || m.now < l.retryAt || m.waitsFor(callGather) || m.waitsFor(callLeadLists) || m.waitsFor(callStepDown) {
-		return
+	if l.dirty && m.now >= l.retryAt && m.mayGather() {
+		m.gather()
 	}
-	m.gather()
+}
+
+// mayGather tells whether nothing is unanswered that a plan must not be made beside: a barrier that is being written, above all.
+func (m *Machine) mayGather() bool {
+	return !m.waitsFor(callGather) && !m.waitsFor(callLeadLists) && !m.waitsFor(callStepDown) && !m.waitsFor(callBarrier)
 }
 
 // leadDigests are the prefixes whose digests a coordinator's renewal asks for.
@@ -208,7 +215,7 @@ func (m *Machine) wakeLead(w *wake) {
 		}
 		return
 	}
-	if l.dirty && !m.waitsFor(callGather) && !m.waitsFor(callLeadLists) && !m.waitsFor(callStepDown) {
+	if l.dirty && m.mayGather() {
 		w.by(max(l.retryAt, m.now))
 	}
 }

@@ -114,7 +114,7 @@ func (m *Machine) entryTxn(node string, a Assignment) Txn {
 func (m *Machine) published(c call, ev Committed) {
 	l := &m.lead
 	pub := l.publish
-	if !m.leading() || pub == nil {
+	if !m.ofTerm(c) || pub == nil {
 		return
 	}
 	for i, node := range c.names {

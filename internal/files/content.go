@@ -1,0 +1,84 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/rebalancer-go/rebalancer"
+)
+
+// content is what a handler reads. The end of the file is passed on only if what was read is as long as the file was
+// when it was delivered and the file did not change meanwhile: a half-written file must not look like a whole one.
+type content struct {
+	ctx  context.Context
+	src  Content
+	want Info
+	name string
+	read int64
+
+	once sync.Once
+	err  error // of closing
+}
+
+// open opens a file in hand for a handler.
+func (r *Reader) open(ctx context.Context, f *file, info Info) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	src, err := r.place.Open(ctx, f.name, info)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", rebalancer.ErrChanged, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %q of %q: %w", f.name, r.resource, err)
+	}
+	c := &content{ctx: ctx, src: src, want: info, name: f.name}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.opens = append(f.opens, c)
+	return c, nil
+}
+
+// Read reads on.
+func (c *content) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.src.Read(p)
+	c.read += int64(n)
+	if c.read > c.want.Size {
+		return 0, c.changed("it is longer than the %d bytes it had", c.want.Size)
+	}
+	if err == io.EOF {
+		err = c.atEnd()
+	}
+	return n, err
+}
+
+func (c *content) atEnd() error {
+	if c.read < c.want.Size {
+		return c.changed("it ends after %d of %d bytes", c.read, c.want.Size)
+	}
+	now, err := c.src.Stat()
+	if err != nil {
+		return fmt.Errorf("check of %q at its end: %w", c.name, err)
+	}
+	if !now.Same(c.want) {
+		return c.changed("it was written to during the read")
+	}
+	return io.EOF
+}
+
+func (c *content) changed(format string, args ...any) error {
+	return fmt.Errorf("%q: %s: %w", c.name, fmt.Sprintf(format, args...), rebalancer.ErrChanged)
+}
+
+// Close closes the file, once.
+func (c *content) Close() error {
+	c.once.Do(func() { c.err = c.src.Close() })
+	return c.err
+}

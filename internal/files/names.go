@@ -1,0 +1,110 @@
+package files
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxName is the longest file name that most file systems take, in bytes.
+const maxName = 255
+
+// candidates returns the names of a listing that can be messages, in the order of the listing: not ignored, no
+// done-file, and with their done-file present where one is asked for.
+func (o *Options) candidates(listing []Entry) []Entry {
+	var present map[string]bool
+	if o.DoneFile != "" {
+		present = make(map[string]bool, len(listing))
+		for _, e := range listing {
+			present[e.Name] = true
+		}
+	}
+	kept := listing[:0]
+	for _, e := range listing {
+		if o.ignored(e.Name) {
+			continue
+		}
+		if o.DoneFile != "" && (o.isDoneFile(e.Name) || !present[o.doneFile(e.Name)]) {
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+func (o *Options) ignored(name string) bool {
+	for _, p := range o.Ignore {
+		if matches(p, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches is path.Match, quicker for the usual patterns with one star at an end: a listing of a big directory asks for
+// each name and pattern.
+func matches(pattern, name string) bool {
+	if star := strings.IndexAny(pattern, `*?[\`); star >= 0 && pattern[star] == '*' {
+		if star == 0 && !strings.ContainsAny(pattern[1:], `*?[\`) {
+			return strings.HasSuffix(name, pattern[1:])
+		}
+		if star == len(pattern)-1 {
+			return strings.HasPrefix(name, pattern[:star])
+		}
+	}
+	ok, _ := path.Match(pattern, name)
+	return ok
+}
+
+func (o *Options) doneFile(name string) string { return strings.Replace(o.DoneFile, "*", name, 1) }
+
+func (o *Options) isDoneFile(name string) bool {
+	before, after, _ := strings.Cut(o.DoneFile, "*")
+	return len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+}
+
+// Count returns how many entries of a listing are messages.
+func (o *Options) Count(listing []Entry) int64 { return int64(len(o.candidates(listing))) }
+
+// spare is the n-th name to try for a file that is moved: its own, then ones that say when it was moved. The type of
+// the file stays at the end, and the name within what file systems take.
+func spare(name string, n int, now time.Time) string {
+	if n == 0 {
+		return name
+	}
+	mark := "." + now.UTC().Format("20060102T150405.000000000Z")
+	if n > 1 {
+		mark += "-" + strconv.Itoa(n)
+	}
+	ext := path.Ext(name)
+	if ext == name || len(ext) > 32 {
+		ext = ""
+	}
+	stem := strings.TrimSuffix(name, ext)
+	if over := len(stem) + len(mark) + len(ext) - maxName; over > 0 {
+		stem = cut(stem, len(stem)-over)
+	}
+	return stem + mark + ext
+}
+
+// cut shortens s to at most n bytes, at a rune where s is text.
+func cut(s string, n int) string {
+	s = s[:max(n, 0)]
+	if i := len(s) - 1; i >= 0 && s[i] >= utf8.RuneSelf {
+		for i > 0 && len(s)-i < utf8.UTFMax && !utf8.RuneStart(s[i]) {
+			i--
+		}
+		if !utf8.FullRuneInString(s[i:]) {
+			s = s[:i]
+		}
+	}
+	return s
+}
+
+// identify makes the ID of a message from what cannot change without its being another file.
+func identify(name string, i Info) string {
+	return fmt.Sprintf("%s@%d-%d-%s", name, i.Size, i.ModTime.UnixNano(), i.Tag)
+}

@@ -1,0 +1,203 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// Reader works one place. It implements sources.Reader.
+//
+// A file waits in items, is in hand after its delivery, and goes back through returned. items belongs to the goroutine
+// in Fetch; all that Settle and Close touch is guarded by mu, which is never held during a call of the place. So Settle
+// does not wait for a Fetch.
+type Reader struct {
+	place    Place
+	opt      Options
+	resource string
+	fence    int64
+	ctx      context.Context // of Fetch: ends when Close begins
+	cancel   context.CancelFunc
+	settle   context.Context // of Settle: ends when Close waits no longer
+	abort    context.CancelFunc
+	wake     chan struct{} // room for one signal: something was returned, or closed
+	settling chan struct{} // held by the one Settle at a time, and by Close
+
+	// Of Fetch alone.
+	items    []*file
+	nextList time.Time
+	idle     time.Duration // between listings, grows while nothing comes
+	out      []*rebalancer.Message
+
+	mu       sync.Mutex
+	closed   bool
+	hand     map[*rebalancer.Message]*file
+	owned    map[string]*file // in hand or returned, by name: a listing does not make them again
+	returned []*file
+}
+
+// file is one name that was listed.
+type file struct {
+	name     string
+	info     Info
+	observed bool
+	due      time.Time // not delivered before, whatever else holds
+	stable   time.Time // when the second observation is due
+	failures int       // of Stat, in a row
+	attempt  int
+	opens    []*content
+}
+
+// New makes a Reader of a place that is opened. opt is complete (see Options.Complete). The Reader closes the place.
+func New(place Place, opt Options, c *rebalancer.Claim) *Reader {
+	ctx, cancel := context.WithCancel(context.Background())
+	settle, abort := context.WithCancel(context.Background())
+	return &Reader{
+		place: place, opt: opt, resource: c.Resource, fence: c.Fence,
+		ctx: ctx, cancel: cancel, settle: settle, abort: abort,
+		wake: make(chan struct{}, 1), settling: make(chan struct{}, 1), idle: opt.Interval,
+		hand: map[*rebalancer.Message]*file{}, owned: map[string]*file{},
+	}
+}
+
+// Fetch returns the files that are stable, in order.
+func (r *Reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("fetch from %q: max is %d, must be at least 1", r.resource, max)
+	}
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	for {
+		if err := r.ended(ctx); err != nil {
+			return nil, err
+		}
+		picks, next, err := r.poll(both, max)
+		if ended := r.ended(ctx); ended != nil { // rather than what the place made of it
+			return nil, ended
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fetch from %q: %w", r.resource, err)
+		}
+		if len(picks) > 0 {
+			return r.deliver(picks)
+		}
+		r.wait(both, next)
+	}
+}
+
+// ended says why a Fetch must return, if it must.
+func (r *Reader) ended(ctx context.Context) error {
+	if r.ctx.Err() != nil {
+		return fmt.Errorf("fetch from %q: %w", r.resource, sources.ErrClosed)
+	}
+	return ctx.Err()
+}
+
+func (r *Reader) wait(ctx context.Context, next time.Time) {
+	d := time.Until(next)
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.wake:
+	case <-ctx.Done():
+	}
+}
+
+// deliver takes picks, which are in the order of items, out of items and into the caller's hand.
+func (r *Reader) deliver(picks []*file) ([]*rebalancer.Message, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, fmt.Errorf("fetch from %q: %w", r.resource, sources.ErrClosed)
+	}
+	r.out = r.out[:0]
+	for _, f := range picks {
+		m := r.message(f)
+		r.hand[m], r.owned[f.name] = f, f
+		r.out = append(r.out, m)
+	}
+	r.items = without(r.items, picks)
+	return r.out, nil
+}
+
+func (r *Reader) message(f *file) *rebalancer.Message {
+	info := f.info
+	return &rebalancer.Message{
+		Resource: r.resource, ID: identify(f.name, info), Key: f.name, Size: info.Size, Attempt: f.attempt,
+		Published: info.ModTime, Fence: r.fence, Native: info.Native,
+		Stream: func(ctx context.Context) (io.ReadCloser, error) { return r.open(ctx, f, info) },
+	}
+}
+
+// without removes files from items; both are in the same order.
+func without(items, gone []*file) []*file {
+	if len(gone) == 0 {
+		return items
+	}
+	n := 0
+	for i, f := range items {
+		if len(gone) == 0 {
+			if n == 0 {
+				return items[i:]
+			}
+			n += copy(items[n:], items[i:])
+			break
+		}
+		if f == gone[0] {
+			gone = gone[1:]
+			continue
+		}
+		items[n] = f
+		n++
+	}
+	clear(items[n:])
+	return items[:n]
+}
+
+// Close ends a Fetch in progress and waits for the one file that is being settled, so that nothing is settled after it;
+// what is in hand stays where it is, for the next Reader. When ctx ends first, that settlement is broken off and the
+// error says so.
+func (r *Reader) Close(ctx context.Context) error {
+	r.mu.Lock()
+	first := !r.closed
+	r.closed = true
+	r.mu.Unlock()
+	r.cancel()
+	if !first {
+		return nil
+	}
+	var errs []error
+	select {
+	case r.settling <- struct{}{}: // for good
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("close %q while files are settled: %w", r.resource, ctx.Err()))
+	}
+	r.abort()
+	r.mu.Lock()
+	for m, f := range r.hand {
+		f.closeOpens()
+		delete(r.hand, m)
+	}
+	r.mu.Unlock()
+	errs = append(errs, r.place.Close())
+	return errors.Join(errs...)
+}
+
+// closeOpens closes what handlers left open; mu is held.
+func (f *file) closeOpens() {
+	for _, c := range f.opens {
+		_ = c.Close()
+	}
+	f.opens = nil
+}

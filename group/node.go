@@ -55,7 +55,7 @@ func newNode(ctx context.Context, g *Group, t task) *node {
 		over:    make(chan struct{}),
 		workers: map[workerKey]*worker{},
 		renewal: g.cfg.Tuning.Renew, troubles: make(chan struct{}, 1),
-		base:    ctx,
+		base: ctx,
 	}
 	n.observer = newObserver(&g.cfg)
 	n.env = env{

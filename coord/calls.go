@@ -88,7 +88,7 @@ func (m *Machine) onRead(ev ReadDone) {
 	}
 	switch c.kind {
 	case callNotice:
-		m.noticed(c, ev)
+		m.noticed(ev)
 	case callSettle:
 		m.settled(ev)
 	case callFollow:

@@ -1,5 +1,7 @@
 package coord
 
+import "strings"
+
 // foreign starts the acceptance of another incarnation, and tells whether the stamp is of one. It is true as well while one is
 // being accepted.
 func (m *Machine) foreign(s Stamp) bool {
@@ -13,24 +15,18 @@ func (m *Machine) foreign(s Stamp) bool {
 	return s.Incarnation != m.sess.incarnation
 }
 
-// pumpNotice reads the claims that this node holds, in the new incarnation.
+// pumpNotice reads the claims, in the new incarnation: all of them, since the store may have gone back to a moment at which this
+// session held what it has given up since.
 func (m *Machine) pumpNotice() {
 	if !m.sess.noticing || m.waitsFor(callNotice) || m.now < m.follow.retryAt {
 		return
 	}
-	c := call{kind: callNotice}
-	keys := []string{SettingsKey} // so that there is something to read, and an answer that carries the incarnation
-	for _, name := range sortedKeys(m.res) {
-		if m.res[name].fence != 0 {
-			c.names = append(c.names, name)
-			keys = append(keys, ClaimKey(name))
-		}
-	}
-	m.read(c, nil, keys)
+	// The settings, so that there is something to read, and an answer that carries the incarnation.
+	m.read(call{kind: callNotice}, []string{ClaimPrefix}, []string{SettingsKey})
 }
 
 // noticed keeps exactly the claims that stand there with the same session and version, and accepts the incarnation.
-func (m *Machine) noticed(c call, ev ReadDone) {
+func (m *Machine) noticed(ev ReadDone) {
 	if ev.Code != OK {
 		m.follow.retryAt = m.now + Time(100*millisecond)
 		return
@@ -47,6 +43,11 @@ func (m *Machine) noticed(c call, ev ReadDone) {
 			if r.fence != 0 && !same {
 				m.loseResource(name)
 			}
+		}
+	}
+	for _, e := range ev.Entries {
+		if v, err := DecodeClaim(e.Value); err == nil && e.Session == m.sess.id && strings.HasPrefix(e.Key, ClaimPrefix) {
+			m.ghost(v.Resource, e.Version) // unless it is held
 		}
 	}
 	m.sess.incarnation = ev.Stamp.Incarnation

@@ -234,6 +234,8 @@ func (m *Machine) claimsSeen(names []string, keys map[string]KeyState) {
 		case k.Session == m.sess.id:
 			delete(f.blocked, name)
 			m.ghost(name, k.Version)
+		case !f.share[name]:
+			delete(f.blocked, name) // it was given to another node meanwhile
 		case k.Left >= 0:
 			f.blocked[name] = m.now + Time(k.Left+millisecond)
 		default:

@@ -15,6 +15,10 @@ import (
 // markVariable carries a random mark in the environment of a supervisor's commands, by which they are found after it died.
 const markVariable = "RB_SUPERVISOR"
 
+// cleanLooks is how often in a row nothing must be found before nothing is there: a process shows no environment
+// for an instant while it becomes another program, and a look is not a snapshot.
+const cleanLooks = 4
+
 // slot is one supervisor, as its parent sees it.
 type slot struct {
 	cfg    Config
@@ -84,8 +88,15 @@ func (s *slot) await() {
 	for unix.Waitid(unix.P_PID, s.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 		continue
 	}
-	for pause := time.Millisecond; killLeft(s.cmd.Process.Pid, s.mark) > 0; pause = min(2*pause, 200*time.Millisecond) {
+	pause, clean := time.Millisecond, 0
+	for {
+		if killLeft(s.cmd.Process.Pid, s.mark) > 0 {
+			clean = 0
+		} else if clean++; clean == cleanLooks {
+			break
+		}
 		time.Sleep(pause)
+		pause = min(2*pause, 200*time.Millisecond)
 	}
 	_ = s.cmd.Wait() // how it ended says nothing that is not known
 }

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rebalancer-go/rebalancer/coord"
 )
 
 // share is who holds what, and who may: what the rules of assignment say is checked here without the code that assigns.
@@ -148,20 +150,17 @@ func (w *World) ownerOf(live []*proc, r string) (int, string) {
 	return owner, ""
 }
 
-// mayWork tells whether a resource may go to a node at all. What a source no longer lists may be held back for long.
+// mayWork tells whether a resource may go to a node at all.
 func (w *World) mayWork(p *proc, r string) bool {
-	switch w.setup.Origin {
-	case "static":
+	if w.setup.Origin == coord.OriginStatic {
 		return slices.Contains(p.static, r)
-	case "registered":
-		return w.exists[r]
 	}
-	return true
+	return w.exists[r]
 }
 
 // wanted tells whether a resource is there to be worked.
 func (w *World) wanted(live []*proc, r string) bool {
-	if w.setup.Origin != "static" {
+	if w.setup.Origin != coord.OriginStatic {
 		return w.exists[r]
 	}
 	return slices.ContainsFunc(live, func(p *proc) bool { return slices.Contains(p.static, r) })

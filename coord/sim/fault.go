@@ -88,7 +88,7 @@ func NewSchedule(s *Setup) []Fault {
 	for _, k := range kinds {
 		total += k.weight
 	}
-	n := c.of("count").between(3, 100)
+	n := c.of("count").between(20, 200)
 	if c.of("calm").percent(30) {
 		n = c.of("count").between(1, 8)
 	}

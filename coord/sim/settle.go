@@ -12,8 +12,15 @@ import (
 // nodes (1 ttl), then joins, drains and listings.
 func (w *World) bound() vtime {
 	s := &w.setup
-	return 4*s.TTL + 3*s.Debounce + 4*s.Drain + 3*s.ListEvery + 2*s.Opening + 20*s.Latency
+	b := 4*s.TTL + 3*s.Debounce + 4*s.Drain + 2*s.Opening + 20*s.Latency
+	if s.Origin == coord.OriginDiscovered {
+		b += shrinkLists * s.ListEvery
+	}
+	return b
 }
+
+// shrinkLists is after how many listings, at most, a shrink of the discovered list is believed: ten, and what it takes to begin counting.
+const shrinkLists = 13
 
 func idleWindow(s *Setup) vtime { return 2 * s.TTL }
 
@@ -62,7 +69,7 @@ func (w *World) unsettled() string {
 	return fault
 }
 
-// planIdle measures what a group at rest costs. A decline that ends moves work again, so such worlds are left out.
+// planIdle measures what a group at rest costs. A decline that ends moves work again: such worlds are left out.
 func (w *World) planIdle() {
 	if len(w.declined) > 0 {
 		return

@@ -49,7 +49,7 @@ func NewSetup(seed int64) Setup {
 	s.Opening = pick(c.of("opening"), ms, 10*ms, s.TTL/10)
 	s.Drain = pick(c.of("drain"), 0, 10*ms, s.TTL/10, s.TTL/3)
 	s.Sloppy = pick(c.of("sloppy"), 0, ms, 20*ms)
-	s.ListEvery = pick(c.of("every"), s.TTL/2, s.TTL)
+	s.ListEvery = pick(c.of("every"), s.TTL/6, s.TTL/3)
 	s.Debounce = pick(c.of("debounce"), sec, s.TTL/6)
 	for i := range 1 + c.of("resources").below(20) {
 		s.Resources = append(s.Resources, fmt.Sprintf("r%02d", i))
@@ -58,7 +58,7 @@ func NewSetup(seed int64) Setup {
 	for i := range 2 + c.of("nodes").below(5) {
 		s.Nodes = append(s.Nodes, s.newNode(c.of("node", i), int(i), priorities))
 	}
-	s.Heal = s.TTL * c.of("length").between(8, 25)
+	s.Heal = s.TTL * c.of("length").between(10, 40)
 	return s
 }
 

@@ -109,7 +109,10 @@ func (p *proc) drain(k *worker) vtime {
 // lose cancels the handlers; nothing that they do from now on counts, and they end soon.
 func (p *proc) lose(a coord.Lose) {
 	k := p.workers[a.Resource]
-	if k == nil || k.fence != a.Fence || k.state == workEnded {
+	if k != nil && k.fence == a.Fence && k.state == workEnded {
+		return // it ended at the same time
+	}
+	if k == nil || k.fence != a.Fence {
 		p.w.fail("lose", "%s loses %s under fence %d, which has no worker", p.name, a.Resource, a.Fence)
 		return
 	}

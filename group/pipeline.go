@@ -13,8 +13,10 @@ import (
 const readAhead = 256
 
 // consume works the messages of an open source until the resource is to be given back (see closing), or until the source
-// is to be opened again (true). Every message that was fetched is then with the settler.
-func (w *worker) consume(r sources.Reader, s *settler) (again bool) {
+// is to be opened again (true). What was finished is then settled, and the rest given back, as far as the source let it.
+func (w *worker) consume(r sources.Reader) (again bool) {
+	s := newSettler(w, r)
+	defer s.stop() // also when a handler ends the goroutine
 	switch {
 	case w.env.task.batch != nil:
 		return w.batches(r, s)

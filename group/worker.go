@@ -198,9 +198,7 @@ func (w *worker) body() error {
 		if r == nil {
 			return err
 		}
-		s := newSettler(w, r)
-		again := w.consume(r, s)
-		s.stop()
+		again := w.consume(r)
 		if w.closing.Load() {
 			return nil
 		}

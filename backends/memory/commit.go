@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +18,9 @@ func (h *session) Commit(ctx context.Context, r backends.CommitRequest) (backend
 		return backends.CommitReply{}, err
 	}
 	count := func(c *Calls) { c.Commit++; c.Txns += len(r.Txns) }
-	if err := h.store.arrive(ctx, h.node, count); err != nil {
+	if err := h.store.arrive(ctx, h.node, count); errors.Is(err, backends.ErrClosed) {
+		return backends.CommitReply{}, err
+	} else if err != nil {
 		return unknown(len(r.Txns), err), nil
 	}
 	reply, wake, err := h.commit(r)

@@ -1,0 +1,207 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+)
+
+var raceCases = []testCase{
+	{"OneOfManyPutsAnAbsentKey", nil, oneWins},
+	{"OneOfManyPutsAtAVersion", nil, oneWinsAtVersion},
+	{"TakeOverAndRenewalNeverBothSucceed", nil, takeOverRace},
+	{"DeleteAndTakeNeverBothSucceed", nil, releaseRace},
+}
+
+// racers runs f once for each session, all at once.
+func racers(sessions []backends.Session, f func(i int, h backends.Session)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i, h := range sessions {
+		wg.Go(func() { <-start; f(i, h) })
+	}
+	close(start)
+	wg.Wait()
+}
+
+// raceSessions opens n sessions, over two handles where there are two.
+func (e *env) raceSessions(n int) []backends.Session {
+	second := e.store
+	if _, one := e.place.Cannot[TwoHandles]; !one {
+		second = e.handle()
+	}
+	var sessions []backends.Session
+	for i := range n {
+		s := e.store
+		if i%2 == 1 {
+			s = second
+		}
+		sessions = append(sessions, e.sessionIn(s, group))
+	}
+	return sessions
+}
+
+// try commits one transaction; it may be called from any goroutine.
+func (e *env) try(h backends.Session, t backends.Txn) (backends.CommitReply, error) {
+	r, err := h.Commit(e.ctx, backends.CommitRequest{Incarnation: h.Opened().Incarnation, Txns: []backends.Txn{t}})
+	if err != nil {
+		e.Errorf("commit: %v", err)
+		return r, err
+	}
+	return r, r.Results[0].Err
+}
+
+func oneWins(e *env) {
+	sessions := e.raceSessions(8)
+	for round := range e.d.Rounds {
+		key := fmt.Sprintf("k%d", round)
+		var wins atomic.Int64
+		var winner atomic.Value
+		racers(sessions, func(_ int, h backends.Session) {
+			_, err := e.try(h, bindTxn(key, backends.Check{Key: key}))
+			if err == nil {
+				wins.Add(1)
+				winner.Store(h.ID())
+			} else if !errors.Is(err, backends.ErrConflict) {
+				e.Errorf("result %v", err)
+			}
+			if _, err := h.Renew(e.ctx, backends.RenewRequest{Incarnation: h.Opened().Incarnation}); err != nil {
+				e.Errorf("renewal: %v", err)
+			}
+		})
+		if wins.Load() != 1 || e.get(sessions[0], key).Session != winner.Load() {
+			e.Fatalf("round %d: %d sessions put the absent key", round, wins.Load())
+		}
+	}
+}
+
+func oneWinsAtVersion(e *env) {
+	sessions := e.raceSessions(8)
+	version := e.put(sessions[0], "k", "v")
+	for round := range e.d.Rounds {
+		var next atomic.Int64
+		racers(sessions, func(_ int, h backends.Session) {
+			r, err := e.try(h, backends.Txn{Checks: []backends.Check{{Key: "k", Version: version}}, Puts: []backends.Put{{Key: "k"}}})
+			if err == nil && !next.CompareAndSwap(0, r.Results[0].Versions["k"]) {
+				e.Errorf("round %d: two writers at version %d", round, version)
+			}
+			if _, err := h.Renew(e.ctx, backends.RenewRequest{Incarnation: h.Opened().Incarnation}); err != nil {
+				e.Errorf("renewal: %v", err)
+			}
+		})
+		if version = next.Load(); version == 0 {
+			e.Fatalf("round %d: nobody wrote", round)
+		}
+	}
+}
+
+// takeOverRace: sessions are renewed about when they end, while others take what is bound to them. A renewal or commit
+// that succeeded at one time, and a take-over before that session's end, must not both have happened.
+func takeOverRace(e *env) {
+	const pairs = 12
+	seed := uint64(time.Now().UnixNano())
+	e.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	rounds := max(1, e.d.Rounds/10)
+	for round := range rounds {
+		owners, takers := e.raceSessions(pairs), e.raceSessions(pairs)
+		delays := make([]time.Duration, pairs)
+		for i, h := range owners {
+			e.bind(h, fmt.Sprintf("%d/%d", round, i))
+			delays[i] = h.TTL() - h.TTL()/50 + time.Duration(rng.Int64N(int64(h.TTL()/25)))
+		}
+		racers(owners, func(i int, owner backends.Session) {
+			e.raceForOne(owner, takers[i], fmt.Sprintf("%d/%d", round, i), delays[i])
+		})
+	}
+}
+
+func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.Duration) {
+	var alive, taken atomic.Int64 // the store's time of the owner's last success, and of the take-over, in ns
+	extend := func(s backends.Stamp) { alive.Store(s.Time.UnixNano()) }
+	first, err := owner.Renew(e.ctx, backends.RenewRequest{Incarnation: owner.Opened().Incarnation})
+	if err != nil {
+		e.Errorf("the owner's first renewal: %v", err)
+		return
+	}
+	extend(first.Stamp)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		<-time.After(delay)
+		for try := range 3 {
+			if try == 1 {
+				<-time.After(delay)
+			}
+			r, err := owner.Renew(e.ctx, backends.RenewRequest{Incarnation: owner.Opened().Incarnation})
+			if err != nil {
+				if !errors.Is(err, backends.ErrSessionLost) {
+					e.Errorf("renewal: %v", err)
+				}
+				return
+			}
+			if at := taken.Load(); at != 0 && at < r.Time.UnixNano() {
+				e.Errorf("%s: renewed at %v after the take-over", key, r.Time)
+			}
+			extend(r.Stamp)
+		}
+	})
+	wg.Go(func() {
+		for e.ctx.Err() == nil {
+			_, err := taker.Renew(e.ctx, backends.RenewRequest{Incarnation: taker.Opened().Incarnation})
+			if errors.Is(err, backends.ErrSessionLost) { // on a busy machine: go on with another
+				taker, err = e.store.Open(e.ctx, backends.SessionOptions{Group: group, TTL: e.ttl})
+			}
+			if err != nil {
+				e.Errorf("the taker's renewal: %v", err)
+				return
+			}
+			r, err := e.try(taker, bindTxn(key, backends.Check{Key: key}))
+			if err == nil {
+				taken.Store(r.Time.UnixNano())
+				return
+			} else if !errors.Is(err, backends.ErrConflict) && !errors.Is(err, backends.ErrSessionLost) {
+				e.Errorf("take-over: %v", err)
+				return
+			}
+			<-time.After(max(time.Millisecond, e.ttl/500))
+		}
+	})
+	wg.Wait()
+	if end := alive.Load() + int64(owner.TTL()); taken.Load() < end {
+		e.Errorf("%s: taken over %v before the owner's end", key, time.Duration(end-taken.Load()))
+	}
+	if r, err := e.try(owner, bindTxn("stale")); !errors.Is(err, backends.ErrSessionLost) {
+		e.Errorf("%s: the old owner's commit after the take-over: %+v, %v", key, r, err)
+	}
+}
+
+// releaseRace: a late release, checked against its version, never frees what somebody took.
+func releaseRace(e *env) {
+	sessions := e.raceSessions(2)
+	a, b := sessions[0], sessions[1]
+	for round := range e.d.Rounds {
+		e.renew(a, backends.RenewRequest{})
+		e.renew(b, backends.RenewRequest{})
+		version := e.put(a, "k", "a")
+		var released, taken error
+		racers(sessions, func(i int, h backends.Session) {
+			check := []backends.Check{{Key: "k", Version: version}}
+			if i == 0 {
+				_, released = e.try(h, backends.Txn{Checks: check, Deletes: []string{"k"}})
+			} else {
+				_, taken = e.try(h, bindTxn("k", check...))
+			}
+		})
+		if (released == nil) == (taken == nil) {
+			e.Fatalf("round %d: release: %v, take: %v", round, released, taken)
+		}
+		if there := e.get(b, "k") != nil; there != (taken == nil) {
+			e.Fatalf("round %d: the key is there: %v; take: %v", round, there, taken)
+		}
+	}
+}

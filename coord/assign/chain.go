@@ -1,27 +1,29 @@
 package assign
 
-// follow carries out a cheapest chain to t. Earlier ones of the round may have used what the search found. As long as other
-// resources take their place at the same cost, and perhaps another source, it is a cheapest chain nevertheless: the distances are a valid
-// potential, and a move whose cost is the difference of the distances leaves them one. If there is none along the
-// nodes that the search found, false.
+// follow carries out a cheapest chain to t, along the nodes that the search found: any resources whose moves cost as much as
+// the distances say will do, and any source. Earlier chains of the round do no harm: the distances are a valid potential, and a
+// move whose cost is the difference of the distances leaves them one. false: there is no such chain left.
 func (f *flow) follow(t int32, g goal, cursor *int) bool {
-	s, n := &f.search, t
+	s := &f.search
+	f.chain = f.chain[:0]
+	n := t
 	for ; s.parent[s.parent[n]] >= 0; n = s.parent[n] {
-		if s.via[n] = f.tight(s.parent[n], n); s.via[n] < 0 {
+		r := f.tight(s.parent[n], n)
+		if r < 0 {
 			return false
 		}
+		f.chain = append(f.chain, r)
 	}
-	if s.via[n] = f.first(n, g, cursor); s.via[n] < 0 {
+	r := f.first(n, g, cursor)
+	if r < 0 {
 		return false
 	}
-	for {
-		from := f.at[s.via[t]]
-		f.move(s.via[t], t)
-		if s.parent[from] < 0 {
-			return true
-		}
+	for _, r := range append(f.chain, r) {
+		from := f.at[r]
+		f.move(r, t)
 		t = from
 	}
+	return true
 }
 
 // first is a resource to begin a chain with, which goes on at n: from the source that the search found, or else from the
@@ -48,9 +50,6 @@ func (f *flow) first(n int32, g goal, cursor *int) int32 {
 // tight is a resource whose move from a to b costs as much as b is farther than a; -1: none.
 func (f *flow) tight(a, b int32) int32 {
 	cost := f.search.dist[b] - f.search.dist[a]
-	if r := f.search.via[b]; r >= 0 && f.at[r] == a && f.cost(r, b) == cost {
-		return r
-	}
 	word, bit := b/64, uint64(1)<<(b%64)
 	for kind, r := range f.heads[int(a)*kinds:][:kinds] {
 		if kind == home && cost != 1 || kind == loose && cost != 0 || kind == stray && cost > 0 {

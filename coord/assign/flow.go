@@ -1,5 +1,7 @@
 package assign
 
+import "math/bits"
+
 // planFlow plans where some nodes may not take some resources. It starts from the present owners, deals what has none, and
 // then moves resources along chains: first to higher priorities, then to less loaded nodes, each time along a chain that costs the
 // fewest moves, and at last along chains that change no balance but save moves. plan holds the owners and receives the plan.
@@ -43,7 +45,8 @@ type flow struct {
 
 	words   int      // of a set of nodes
 	allowed []uint64 // for each resource the nodes that may take it
-	reach   []uint64 // for each node, and none, at least the nodes that one of its resources may go to
+	reach   []uint64 // for each kind at each node, and none, the nodes that one of its resources may go to
+	stale   []bool   // whether that has to be found again
 
 	owner  []int32 // of each resource: present owner if it may take it, else Nobody
 	at     []int32 // of each resource: the node that holds it in this plan, or none
@@ -54,6 +57,7 @@ type flow struct {
 	prev   []int32
 
 	search search
+	chain  []int32 // resources to move, the last one first: scratch of follow
 }
 
 func newFlow(p Problem, owners []int32) *flow {
@@ -84,8 +88,9 @@ func newFlow(p Problem, owners []int32) *flow {
 		f.heads[i] = -1
 	}
 	f.allowed = takers(p.Nodes, resources, f.words)
-	f.reach = make([]uint64, (n+1)*f.words)
+	f.reach, f.stale = make([]uint64, kinds*(n+1)*f.words), make([]bool, kinds*(n+1))
 	f.search.init(f)
+	f.chain = make([]int32, 0, n+1)
 	return f
 }
 
@@ -133,14 +138,14 @@ func (f *flow) put(r, n int32) {
 	if kind == stray {
 		f.strays++
 	}
-	head := &f.heads[int(n)*kinds+kind]
-	f.prev[r], f.next[r] = -1, *head
-	if *head >= 0 {
-		f.prev[*head] = r
+	list := int(n)*kinds + kind
+	f.prev[r], f.next[r] = -1, f.heads[list]
+	if f.heads[list] >= 0 {
+		f.prev[f.heads[list]] = r
 	}
-	*head = r
+	f.heads[list] = r
 	for w, b := range f.mayTake(r) {
-		f.reach[int(n)*f.words+w] |= b
+		f.reach[list*f.words+w] |= b
 	}
 }
 
@@ -151,17 +156,20 @@ func (f *flow) move(r, n int32) {
 		f.strays--
 	}
 	f.count[from]--
+	list := int(from)*kinds + kind
 	if f.prev[r] >= 0 {
 		f.next[f.prev[r]] = f.next[r]
 	} else {
-		f.heads[int(from)*kinds+kind] = f.next[r]
+		f.heads[list] = f.next[r]
 	}
 	if f.next[r] >= 0 {
 		f.prev[f.next[r]] = f.prev[r]
 	}
+	f.stale[list] = true
 	f.put(r, n)
 }
 
+// kind is that of r where it is now.
 func (f *flow) kind(r int32) int {
 	switch f.owner[r] {
 	case Nobody:
@@ -170,4 +178,26 @@ func (f *flow) kind(r int32) int {
 		return home
 	}
 	return stray
+}
+
+// targets is the set of nodes that the resources of a kind at n may go to.
+func (f *flow) targets(n int32, kind int) []uint64 {
+	list := int(n)*kinds + kind
+	reach := f.reach[list*f.words:][:f.words]
+	if !f.stale[list] {
+		return reach
+	}
+	f.stale[list] = false
+	missing := 0 // what is there is right or too much, so it is right again when all of it was found
+	for w, b := range reach {
+		missing += bits.OnesCount64(b)
+		reach[w] = 0
+	}
+	for r := f.heads[list]; r >= 0 && missing > 0; r = f.next[r] {
+		for w, b := range f.mayTake(r) {
+			missing -= bits.OnesCount64(b &^ reach[w])
+			reach[w] |= b
+		}
+	}
+	return reach
 }

@@ -60,12 +60,15 @@ func (f *flow) raise() {
 			break
 		}
 	}
+	before := slices.Clone(f.search.blocked)
 	for c := len(f.ends) - 1; c > 0; c-- {
 		g.sources = f.members(c)
 		g.target = func(n int32) bool { return int(f.class[n]) < c }
 		for f.round(g) {
 		}
+		f.block() // the chains of higher classes find no room there either
 	}
+	copy(f.search.blocked, before)
 }
 
 // balance moves resources from the most loaded nodes of class c to the least loaded ones that chains lead to, until no chain leads

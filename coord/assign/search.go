@@ -8,7 +8,6 @@ import "math/bits"
 type search struct {
 	dist    []int32 // of each node, and none; far: not reached
 	parent  []int32 // the node before it in the cheapest chain; -1 where one begins
-	via     []int32 // the resource that comes from there
 	pending []uint64
 	blocked []uint64 // nodes that no chain may enter
 
@@ -23,7 +22,7 @@ type search struct {
 const far = int32(1<<31 - 1)
 
 func (s *search) init(f *flow) {
-	s.dist, s.parent, s.via = make([]int32, f.none+1), make([]int32, f.none+1), make([]int32, f.none+1)
+	s.dist, s.parent = make([]int32, f.none+1), make([]int32, f.none+1)
 	s.pending, s.blocked = make([]uint64, f.words), make([]uint64, f.words)
 	s.zero = int(f.none) + 2
 	s.levels = make([]uint64, (2*s.zero+1)*f.words)
@@ -54,10 +53,10 @@ func (f *flow) begin() {
 }
 
 // from makes n, which is not blocked, a start of chains.
-func (f *flow) from(n int32) { f.reached(n, 0, -1, -1) }
+func (f *flow) from(n int32) { f.reached(n, 0, -1) }
 
-// reached records that a chain of cost d, less than what was known, comes to n by moving r there from a.
-func (f *flow) reached(n, d, a, r int32) {
+// reached records that a chain of cost d, less than what was known, comes to n from a.
+func (f *flow) reached(n, d, a int32) {
 	s := &f.search
 	f.level(d) // raises high
 	for ; s.low > d; s.low-- {
@@ -67,7 +66,7 @@ func (f *flow) reached(n, d, a, r int32) {
 	for l := d; l <= s.high && l < s.dist[n]; l++ {
 		s.levels[(s.zero+int(l))*f.words+word] |= bit
 	}
-	s.dist[n], s.parent[n], s.via[n] = d, a, r
+	s.dist[n], s.parent[n] = d, a
 	s.pending[word] |= bit
 	s.current = min(s.current, d)
 }
@@ -97,33 +96,26 @@ func (f *flow) nearest() int32 {
 
 // expand looks where the resources of a can go.
 func (f *flow) expand(a int32) {
-	s, heads := &f.search, f.heads[int(a)*kinds:]
-	d := s.dist[a]
-	for r := heads[stray]; r >= 0; r = f.next[r] {
-		if o := f.owner[r]; d-1 < s.dist[o] && s.blocked[o/64]>>(o%64)&1 == 0 {
-			f.reached(o, d-1, a, r)
+	d := f.search.dist[a]
+	for r := f.heads[int(a)*kinds+stray]; r >= 0; r = f.next[r] {
+		if o := f.owner[r]; d-1 < f.search.dist[o] && !f.isBlocked(o) {
+			f.reached(o, d-1, a)
 		}
 	}
-	f.scan(a, heads[loose], d)
-	f.scan(a, heads[stray], d)
-	f.scan(a, heads[home], d+1)
+	f.spread(a, loose, d)
+	f.spread(a, stray, d)
+	f.spread(a, home, d+1)
 }
 
-// scan looks where a's resources from r on can go at cost d.
-func (f *flow) scan(a, r, d int32) {
-	if r < 0 {
+// spread records that resources of a kind at a can go to their targets at cost d.
+func (f *flow) spread(a int32, kind int, d int32) {
+	if f.heads[int(a)*kinds+kind] < 0 {
 		return
 	}
-	near, missing := f.level(d), 0
-	for w, b := range f.reach[int(a)*f.words:][:f.words] {
-		missing += bits.OnesCount64(b &^ near[w])
-	}
-	for ; r >= 0 && missing > 0; r = f.next[r] {
-		for w, b := range f.mayTake(r) {
-			for b &^= near[w]; b != 0; b &= b - 1 {
-				f.reached(int32(w*64+bits.TrailingZeros64(b)), d, a, r)
-				missing--
-			}
+	near := f.level(d)
+	for w, b := range f.targets(a, kind) {
+		for b &^= near[w]; b != 0; b &= b - 1 {
+			f.reached(int32(w*64+bits.TrailingZeros64(b)), d, a)
 		}
 	}
 }

@@ -151,12 +151,12 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 		budget--
 		v := r.look(ctx, f)
 		now = time.Now()
-		switch v {
-		case ready:
-			picks = append(picks, f)
-			continue
-		case missing:
+		switch {
+		case v == missing:
 			vanished = append(vanished, f)
+			continue
+		case v == ready && wanted:
+			picks = append(picks, f)
 			continue
 		}
 		blocked = blocked || r.opt.Strict

@@ -1,0 +1,262 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// dir is a resource as a files.Place. It follows its name: when another directory takes the name, that one is worked.
+type dir struct {
+	source          *Source
+	group, resource string
+
+	mu     sync.Mutex // never held during I/O but that of refresh
+	cur    *handle
+	closed bool
+	warned bool // of another group
+}
+
+// handle is one open directory. No path leads out of it.
+type handle struct {
+	root *os.Root
+	self *os.File // carries the lock
+	id   fs.FileInfo
+}
+
+// open opens a directory below the root, through links that stay below it.
+func (s *Source) open(resource string) (*handle, error) {
+	top, err := os.OpenRoot(s.root)
+	if err != nil {
+		return nil, missing(err)
+	}
+	defer top.Close()
+	root, err := top.OpenRoot(resource)
+	if err != nil {
+		return nil, missing(err)
+	}
+	self, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return nil, missing(err)
+	}
+	id, err := self.Stat()
+	if err != nil {
+		root.Close()
+		self.Close()
+		return nil, err
+	}
+	return &handle{root, self, id}, nil
+}
+
+// missing says ErrGone for what does not exist or is no directory.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", sources.ErrGone, err)
+	}
+	return err
+}
+
+func (h *handle) close() {
+	h.root.Close()
+	h.self.Close()
+}
+
+// refresh makes sure that the open directory is the one that has the name now, and looks for others who work it.
+func (d *dir) refresh() error {
+	h, err := d.source.open(d.resource)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		h.close()
+		return sources.ErrClosed
+	}
+	if d.cur != nil && os.SameFile(d.cur.id, h.id) {
+		h.close()
+		h = d.cur
+	} else if err := lock(h.self, d.group, d.resource); err != nil && d.cur == nil {
+		d.source.logger.Debug("directory cannot be locked; others who work it are not noticed",
+			"resource", d.resource, "error", err)
+	}
+	sameGroup, otherGroup := others(h.self, d.group, d.resource)
+	if sameGroup {
+		if h != d.cur {
+			h.close()
+		}
+		return fmt.Errorf("group %q works this directory under another name on this machine; list it once", d.group)
+	}
+	if otherGroup && !d.warned {
+		d.source.logger.Warn("another group works this directory too; the files are shared out between the groups",
+			"resource", d.resource, "group", d.group)
+	}
+	d.warned = otherGroup
+	if h != d.cur {
+		if d.cur != nil {
+			d.cur.close()
+		}
+		d.cur = h
+	}
+	return nil
+}
+
+func (d *dir) handle() (*handle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, sources.ErrClosed
+	}
+	return d.cur, nil
+}
+
+// List returns the regular files of the directory.
+func (d *dir) List(ctx context.Context) ([]files.Entry, error) {
+	if err := d.refresh(); err != nil {
+		return nil, err
+	}
+	h, err := d.handle()
+	if err != nil {
+		return nil, err
+	}
+	return h.list(ctx)
+}
+
+func (h *handle) list(ctx context.Context) ([]files.Entry, error) {
+	f, err := h.root.Open(".")
+	if err != nil {
+		return nil, missing(err)
+	}
+	defer f.Close()
+	var entries []files.Entry
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		some, err := f.ReadDir(4096)
+		for _, e := range some {
+			if e.Type().IsRegular() {
+				entries = append(entries, files.Entry{Name: e.Name()})
+			}
+		}
+		if err == io.EOF {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, missing(err)
+		}
+	}
+}
+
+// Stat observes a file; what is not a regular one does not exist.
+func (d *dir) Stat(_ context.Context, name string) (files.Info, error) {
+	h, err := d.handle()
+	if err != nil {
+		return files.Info{}, err
+	}
+	return stat(h.root, name)
+}
+
+func stat(root *os.Root, name string) (files.Info, error) {
+	fi, err := root.Lstat(name)
+	if err != nil {
+		return files.Info{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return files.Info{}, fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
+	}
+	return info(fi), nil
+}
+
+func info(fi fs.FileInfo) files.Info {
+	return files.Info{Size: fi.Size(), ModTime: fi.ModTime(), Tag: inode(fi), Native: fi}
+}
+
+// Open opens a file that is the one wanted. A link or a pipe that took its name is not: a link would be followed, but its
+// target is another file.
+func (d *dir) Open(_ context.Context, name string, want files.Info) (files.Content, error) {
+	h, err := d.handle()
+	if err != nil {
+		return nil, err
+	}
+	f, err := h.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block
+	if err != nil {
+		return nil, err
+	}
+	c := openFile{f}
+	if got, err := c.Stat(); err != nil || !got.Same(want) {
+		f.Close()
+		if err == nil {
+			err = rebalancer.ErrChanged
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+type openFile struct{ *os.File }
+
+// Stat observes the open file.
+func (f openFile) Stat() (files.Info, error) {
+	fi, err := f.File.Stat()
+	if err != nil {
+		return files.Info{}, err
+	}
+	return info(fi), nil
+}
+
+// Remove deletes a file that is the one wanted.
+func (d *dir) Remove(_ context.Context, name string, want files.Info) error {
+	h, err := d.handle()
+	if err != nil {
+		return err
+	}
+	return h.remove(name, want)
+}
+
+func (h *handle) remove(name string, want files.Info) error {
+	if err := h.is(name, want); err != nil {
+		return err
+	}
+	return h.root.Remove(name)
+}
+
+// is checks that a name has the file that is wanted.
+func (h *handle) is(name string, want files.Info) error {
+	got, err := stat(h.root, name)
+	if err != nil {
+		return err
+	}
+	if !got.Same(want) {
+		return rebalancer.ErrChanged
+	}
+	return nil
+}
+
+// Close lets go of the directory and its lock.
+func (d *dir) Close() error {
+	d.release()
+	d.source.mu.Lock()
+	defer d.source.mu.Unlock()
+	delete(d.source.readers, d)
+	return nil
+}
+
+func (d *dir) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.closed = true
+		d.cur.close()
+	}
+}

@@ -1,0 +1,169 @@
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/files"
+)
+
+// folder opens where files are moved, and makes it when it is missing.
+func (d *dir) folder(h *handle, folder string) (to *handle, err error) {
+	var root *os.Root
+	if filepath.IsAbs(folder) {
+		p := filepath.Join(folder, filepath.FromSlash(d.resource))
+		if err = os.MkdirAll(p, 0o755); err == nil {
+			root, err = os.OpenRoot(p)
+		}
+	} else if err = h.root.MkdirAll(folder, 0o755); err == nil {
+		root, err = h.root.OpenRoot(folder)
+	}
+	if err != nil {
+		return nil, elsewhere(folder, err)
+	}
+	to = &handle{root: root}
+	if to.self, err = root.Open("."); err == nil {
+		to.id, err = to.self.Stat()
+	}
+	if err != nil {
+		root.Close()
+		return nil, elsewhere(folder, err)
+	}
+	if os.SameFile(h.id, to.id) {
+		to.close()
+		return nil, fmt.Errorf("folder %q is the directory itself, files would come again", folder)
+	}
+	return to, nil
+}
+
+// elsewhere keeps an error about the folder from being taken for one about the file.
+func elsewhere(folder string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("folder %q: %v", folder, err)
+	}
+	return fmt.Errorf("folder %q: %w", folder, err)
+}
+
+// Move puts a file that is the one wanted into a folder.
+func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as string) error {
+	h, err := d.handle()
+	if err != nil {
+		return err
+	}
+	if err := h.is(name, want); err != nil {
+		return err
+	}
+	to, err := d.folder(h, folder)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	err = rename(h, name, to, as)
+	if errors.Is(err, syscall.EXDEV) {
+		return d.copyOver(ctx, h, name, want, to, as)
+	}
+	if errors.Is(err, fs.ErrNotExist) && h.is(name, want) == nil {
+		return elsewhere(folder, err)
+	}
+	if err != nil {
+		return err
+	}
+	if to.is(as, want) != nil { // it was replaced between the check and the move
+		if err := rename(to, as, h, name); err != nil {
+			return fmt.Errorf("%q changed and was moved to %q of folder %q by mistake: putting it back: %v", name, as, folder, err)
+		}
+		return rebalancer.ErrChanged
+	}
+	return nil
+}
+
+// copyOver moves a file to another device: a copy that is whole and on the disk gets its name, then the original goes.
+func (d *dir) copyOver(ctx context.Context, h *handle, name string, want files.Info, to *handle, as string) error {
+	if _, err := to.root.Lstat(as); err == nil {
+		return fs.ErrExist // before a long copy
+	}
+	temp := ".rebalancer-" + rand.Text() + ".part"
+	if err := d.copyTo(ctx, name, want, to, temp); err != nil {
+		_ = to.root.Remove(temp)
+		return err
+	}
+	if err := rename(to, temp, to, as); err != nil {
+		_ = to.root.Remove(temp)
+		return err
+	}
+	err := to.self.Sync()
+	if err == nil {
+		err = h.remove(name, want)
+	}
+	if err != nil {
+		_ = to.root.Remove(as) // the original stays, so the copy goes
+	}
+	return err
+}
+
+func (d *dir) copyTo(ctx context.Context, name string, want files.Info, to *handle, temp string) (err error) {
+	src, err := d.Open(ctx, name, want)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := to.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return elsewhere(to.root.Name(), err)
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	n, err := d.source.copy(dst, &withContext{ctx, src})
+	if err != nil {
+		return err
+	}
+	if now, err := src.Stat(); err != nil || n != want.Size || !now.Same(want) {
+		return errors.Join(err, rebalancer.ErrChanged)
+	}
+	if fi, ok := want.Native.(fs.FileInfo); ok {
+		err = dst.Chmod(fi.Mode().Perm())
+	}
+	return errors.Join(err, to.root.Chtimes(temp, want.ModTime, want.ModTime), dst.Sync())
+}
+
+// withContext ends a long copy with its context.
+type withContext struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *withContext) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
+
+// Put writes a new file into a folder.
+func (d *dir) Put(_ context.Context, folder, name string, data []byte) (err error) {
+	h, err := d.handle()
+	if err != nil {
+		return err
+	}
+	to, err := d.folder(h, folder)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	f, err := to.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = to.root.Remove(name)
+	}
+	return err
+}

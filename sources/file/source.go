@@ -1,0 +1,188 @@
+// Package file is a source whose resources are directories on a local or shared disk and whose messages are the files
+// in them.
+//
+// A file is delivered when it has not changed for a while (or when its done-file is there), in the order of the names or
+// the times. Its body streams through Message.Open, in constant memory; a read ends with ErrChanged when the file is not
+// the one that was delivered or changes during the read, and never ends early without an error. A file is deleted or
+// moved only if it still has the size, the time and the inode that it had at its delivery.
+//
+// # Limits
+//
+// Directories are polled: no change events exist on network file systems and local ones lose them. Attempts are counted
+// in memory, so Message.Attempt is a minimum after a move of the resource. Symbolic links, pipes, sockets and devices are
+// no messages. The check before a deletion and the deletion are two steps: a writer who replaces a file in the
+// microseconds between them, after it was handled, loses his file; writers who use new names are safe. A writer who
+// changes a file in place without changing its size within one tick of the file system's clock is not noticed.
+//
+// # Two groups on one directory
+//
+// Two groups that do not know of each other share out the files of a directory between them. On Linux a Reader puts a
+// lock on its directory that says which group and resource it works for; the kernel frees it when the process ends. A
+// Reader that finds another group's lock reports it to the Logger and works on. One that finds a lock of its own group
+// under another resource name (a bind mount, a link, a file system that ignores case) refuses to work: two names for one
+// directory would break the group's first promise. On file systems and systems without such locks nothing is noticed.
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// Source opens directories below its root. It implements sources.Source, sources.Lagger and sources.Discoverer.
+type Source struct {
+	settings
+	copy func(io.Writer, io.Reader) (int64, error) // io.Copy, or a fault in tests
+
+	mu      sync.Mutex
+	closed  bool
+	readers map[*dir]*files.Reader
+}
+
+// New checks cfg, all violations at once. It does no I/O: the directories need not exist yet.
+func New(cfg Config) (*Source, error) {
+	s, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Source{settings: s, copy: io.Copy, readers: map[*dir]*files.Reader{}}, nil
+}
+
+// Names makes the names canonical: paths relative to the root, without "./", "//" and a slash at the end. It refuses
+// absolute paths, ".." anywhere, a name that is listed twice, and a resource that is where another one's worked files
+// go. What only the disk knows (links, mounts, case) is refused by Open.
+func (s *Source) Names(resources []string) ([]string, error) {
+	var errs []error
+	names := make([]string, 0, len(resources))
+	first := make(map[string]string, len(resources))
+	for _, given := range resources {
+		name, err := canonical(given)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("file: resource %q: %w", given, err))
+			continue
+		}
+		if other, ok := first[name]; ok {
+			errs = append(errs, fmt.Errorf("file: resources %q and %q are one directory; list it once", other, given))
+			continue
+		}
+		first[name] = given
+		names = append(names, name)
+	}
+	for _, name := range names {
+		for _, folder := range []string{s.options.Success, s.options.Failed} {
+			if to, ok := s.folderInRoot(name, folder); ok && first[to] != "" {
+				errs = append(errs, fmt.Errorf("file: resource %q is where files of resource %q are moved", first[to], first[name]))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return names, nil
+}
+
+// canonical is the one spelling of a resource.
+func canonical(name string) (string, error) {
+	switch {
+	case name == "":
+		return "", errors.New("the name is empty; Root itself is \".\"")
+	case strings.ContainsRune(name, 0):
+		return "", errors.New("the name contains a zero byte")
+	case strings.HasPrefix(name, "/") || filepath.IsAbs(name):
+		return "", errors.New("the name is an absolute path, must be relative to Root")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "", errors.New("the name contains \"..\"")
+		}
+	}
+	name = path.Clean(name)
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		return "", errors.New("the name does not stay below Root")
+	}
+	return name, nil
+}
+
+// folderInRoot is where the files of a resource are moved, as a resource's name would be, if that is below the root.
+func (s *Source) folderInRoot(resource, folder string) (string, bool) {
+	switch {
+	case folder == "":
+		return "", false
+	case !filepath.IsAbs(folder):
+		return path.Join(resource, folder), true
+	}
+	rel, err := filepath.Rel(s.root, filepath.Join(folder, filepath.FromSlash(resource)))
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// Open starts to read a directory. It fails with ErrGone when there is none of that name.
+func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("file: open %q: %w", c.Resource, err)
+	}
+	if name, err := canonical(c.Resource); err != nil || name != c.Resource {
+		return nil, fmt.Errorf("file: open %q: not a canonical name; pass names through Names", c.Resource)
+	}
+	d := &dir{source: s, group: c.Group, resource: c.Resource}
+	if err := d.refresh(); err != nil {
+		return nil, fmt.Errorf("file: open %q: %w", c.Resource, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		d.release()
+		return nil, fmt.Errorf("file: open %q: %w", c.Resource, sources.ErrClosed)
+	}
+	r := files.New(d, s.options, c)
+	s.readers[d] = r
+	return r, nil
+}
+
+// DeadLetters reports whether OnFailure moves files somewhere.
+func (s *Source) DeadLetters() bool { return s.options.Failed != "" }
+
+// Lag counts the files of a directory that are messages, those in hand included.
+func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
+	name, err := canonical(resource)
+	if err != nil {
+		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
+	}
+	h, err := s.open(name)
+	if err != nil {
+		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
+	}
+	defer h.close()
+	entries, err := h.list(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
+	}
+	return s.options.Count(entries), nil
+}
+
+// Close ends all Readers; later calls of Open fail with ErrClosed. Idempotent.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	readers := make([]*files.Reader, 0, len(s.readers))
+	for _, r := range s.readers {
+		readers = append(readers, r)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, r := range readers {
+		errs = append(errs, r.Close(context.Background()))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,18 @@
+// Package admin is what operators do with a group, over its store alone: see how it stands, create it, and keep its list of
+// registered resources. No node need run, and none is disturbed.
+//
+// Each function opens a session of its own at the store and closes it before it returns. What is read is not a snapshot: a
+// group that is rebalancing may be seen half way. Writes are guarded by what was read, and are repeated when somebody else
+// was faster, so that they may be given again safely when their outcome is unknown.
+package admin
+
+import "errors"
+
+var (
+	// ErrNotFound is wrapped when the store has no such group.
+	ErrNotFound = errors.New("no such group in this store")
+	// ErrRefused is wrapped when what was asked for does not fit the group as it stands.
+	ErrRefused = errors.New("refused")
+	// ErrInvalid is wrapped when an argument is wrong by itself.
+	ErrInvalid = errors.New("invalid argument")
+)

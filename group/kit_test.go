@@ -163,14 +163,7 @@ func (r *running) holdsCount(n int) {
 	})
 }
 
-func (w *world) idle() {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Minute)
-	defer cancel()
-	if err := w.source.Idle(ctx); err != nil {
-		w.t.Fatalf("messages are left: %v", err)
-	}
-}
+func (w *world) idle() { w.t.Helper(); w.idleWithin(10 * time.Minute) }
 
 func names(n int) []string {
 	out := make([]string, n)
@@ -181,3 +174,16 @@ func names(n int) []string {
 }
 
 var _ sources.Source = (*memory.Source)(nil)
+
+func (w *world) idleWithin(within time.Duration) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), within)
+	defer cancel()
+	if err := w.source.Idle(ctx); err != nil {
+		w.t.Fatalf("messages are left: %v", err)
+	}
+}
+
+func consumeNothing(ctx context.Context, g *Group) error {
+	return g.Consume(ctx, func(context.Context, *rebalancer.Message) error { return nil })
+}

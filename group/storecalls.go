@@ -52,10 +52,14 @@ func newStoreCalls(ctx context.Context, cfg *Config, post func(coord.Event)) *st
 
 // do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped.
 func (c *storeCalls) do(timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
+	c.doUnder(c.ctx, timeout, call, late)
+}
+
+func (c *storeCalls) doUnder(ctx context.Context, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
-		ctx, cancel := context.WithTimeout(c.ctx, timeout)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		var answered atomic.Bool
 		timer := time.AfterFunc(timeout, func() {
@@ -131,7 +135,8 @@ func (c *storeCalls) closeSession(a coord.CloseSession) {
 		}
 		return coord.Closed{Req: a.Req}
 	}
-	c.do(closeTimeout, call, coord.Closed{Req: a.Req})
+	// The end of the node does not end it: it is often the last thing that a node asks for, and frees what others wait for.
+	c.doUnder(context.WithoutCancel(c.ctx), closeTimeout, call, coord.Closed{Req: a.Req})
 }
 
 func (c *storeCalls) renew(a coord.Renew) {

@@ -1,0 +1,500 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+func (w *world) startRun(cfg Config, f func(context.Context, *rebalancer.Claim) error) *running {
+	return w.startWith(cfg, func(ctx context.Context, g *Group) error { return g.Run(ctx, f) })
+}
+
+func TestRun(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		all := names(4)
+		causes := make(chan error, 10)
+		early := 0
+		f := func(ctx context.Context, c *rebalancer.Claim) error {
+			if c.Resource == "r00" && c.Node == "a" {
+				switch early++; early {
+				case 1:
+					return errBad
+				case 2:
+					panic("oh no")
+				case 3:
+					return nil
+				}
+			}
+			if c.Group != "g" || c.Fence <= 0 || c.TTL != DefaultTTL || c.Checkpoint == nil {
+				t.Errorf("claim: %+v", c)
+			}
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		}
+		cfg := w.config("a", all...)
+		cfg.Source = nil
+		a := w.startRun(cfg, f)
+		a.wait("running all", func(s Status) bool {
+			return len(s.Resources) == 4 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.InFlight != 1 })
+		})
+		for early != 4 {
+			time.Sleep(time.Second)
+		}
+		began := time.Now()
+		cfg = w.config("b", all...)
+		cfg.Source = nil
+		b := w.startRun(cfg, f)
+		b.holdsCount(2)
+		if d := time.Since(began); d > 5*time.Second {
+			t.Fatalf("moved after %v: the context did not end at the revoke", d)
+		}
+		for range 2 {
+			if cause := <-causes; !errors.Is(cause, rebalancer.ErrRevoked) {
+				t.Fatalf("cause: %v", cause)
+			}
+		}
+		w.store.Expire("b")
+		for range 2 {
+			if cause := <-causes; !errors.Is(cause, rebalancer.ErrLost) {
+				t.Fatalf("cause: %v", cause)
+			}
+		}
+		if err := errors.Join(a.end(), b.end()); err != nil {
+			t.Fatal(err)
+		}
+		if cause := <-causes; !errors.Is(cause, rebalancer.ErrStopped) {
+			t.Fatalf("cause: %v", cause)
+		}
+	})
+}
+
+func TestOnClaimAndOnRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		var said []string
+		say := func(s string) { w.mu.Lock(); said = append(said, s); w.mu.Unlock() }
+		_ = w.source.Send("q", "m")
+		cfg := w.config("a", "q")
+		n := 0
+		cfg.OnClaim = func(ctx context.Context, c *rebalancer.Claim) error {
+			if n++; n < 3 {
+				say("no")
+				return errBad
+			}
+			say(fmt.Sprint("claim ", c.Resource))
+			return nil
+		}
+		cfg.OnRelease = func(ctx context.Context, c *rebalancer.Claim) {
+			if ctx.Err() != nil {
+				t.Error("OnRelease has no time")
+			}
+			say("release")
+		}
+		r := w.start(cfg, func(_ context.Context, m *rebalancer.Message) error { say(string(m.Body)); return nil })
+		w.idle()
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(said, ", "); got != "no, no, claim q, m, release" {
+			t.Fatal(got)
+		}
+		if slices.Contains(w.kinds("a"), KindDeclined) {
+			t.Fatal("an error of OnClaim is not a decline")
+		}
+	})
+}
+
+func TestOnReleaseThatHangsIsStuck(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		cfg := w.config("a", "q")
+		free := make(chan struct{})
+		cfg.OnRelease = func(context.Context, *rebalancer.Claim) { <-free }
+		r := w.start(cfg, nil)
+		r.holds("q")
+		if err := r.end(); !errors.Is(err, ErrStuck) {
+			t.Fatal(err)
+		}
+		close(free)
+	})
+}
+
+func TestStartDelay(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		cfg := w.config("a", "q")
+		cfg.StartDelay = time.Hour
+		r := w.start(cfg, nil)
+		r.holds("q")
+		began := time.Now()
+		_ = w.source.Send("q", "m")
+		w.idleWithin(2 * time.Hour)
+		if d := time.Since(began); d < time.Hour || d > time.Hour+time.Second {
+			t.Fatalf("worked after %v", d)
+		}
+		_ = r.end()
+	})
+}
+
+func TestSourceThatCannotBeOpenedMoves(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.source.Cut("q")
+		a := w.start(w.config("a", "q"), nil)
+		time.Sleep(5 * time.Second)
+		if _, ok := w.event("a", KindDeclined); !ok {
+			t.Fatalf("events: %v", w.kinds("a"))
+		}
+		w.source.Restore("q")
+		_ = w.source.Send("q", "m")
+		w.idle()
+		_ = a.end()
+	})
+}
+
+func TestGoneResourceIsWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		w.source.Remove("q")
+		r := w.start(w.config("a", "q"), nil)
+		r.wait("in trouble", func(s Status) bool { return len(s.Resources) == 1 && s.Resources[0].Err != nil })
+		time.Sleep(time.Hour)
+		_ = w.source.Send("q", "m")
+		w.idle()
+		w.source.Remove("q") // while it is being read
+		time.Sleep(time.Hour)
+		_ = w.source.Send("q", "n")
+		w.idle()
+		if got := w.bodies("q"); !slices.Equal(got, []string{"m", "n"}) {
+			t.Fatalf("worked %q", got)
+		}
+		_ = r.end()
+		if slices.Contains(w.kinds("a"), KindDeclined) {
+			t.Fatal("a resource that does not exist is not a decline")
+		}
+	})
+}
+
+func TestSourceOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		_ = w.source.Send("q", "1", "2")
+		cut := make(chan struct{})
+		r := w.start(w.config("a", "q"), func(_ context.Context, m *rebalancer.Message) error {
+			if string(m.Body) == "2" {
+				w.source.Cut("q")
+				close(cut)
+			}
+			w.note("a", m)
+			return nil
+		})
+		<-cut
+		time.Sleep(50 * time.Millisecond)
+		w.source.Restore("q")
+		_ = w.source.Send("q", "3")
+		w.idle()
+		_ = r.end()
+		if got := w.bodies("q"); !slices.Equal(got, []string{"1", "2", "3"}) {
+			t.Fatalf("worked %q: what failed to be settled is settled later, not worked again", got)
+		}
+		if _, ok := w.event("a", KindSource); !ok {
+			t.Fatal("not reported")
+		}
+		if _, ok := w.event("a", KindRecovered); !ok {
+			t.Fatal("recovery not reported")
+		}
+	})
+}
+
+func TestSourceIsOpenedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		r := w.start(w.config("a", "q"), nil)
+		r.holds("q")
+		w.source.Cut("q")
+		time.Sleep(time.Minute)
+		w.source.Restore("q")
+		_ = w.source.Send("q", "m")
+		w.idleWithin(time.Hour)
+		_ = r.end()
+		if n := len(slices.DeleteFunc(w.kinds("a"), func(k EventKind) bool { return k != KindStarted })); n < 2 {
+			t.Fatalf("opened %d times", n)
+		}
+	})
+}
+
+type closeCounter struct {
+	io.Reader
+	n *int
+}
+
+func (c closeCounter) Close() error { *c.n++; return nil }
+
+func TestStreamsAreClosed(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		closed, opened := 0, 0
+		_ = w.source.SendMessages("q", rebalancer.Message{Size: -1, Stream: func(context.Context) (io.ReadCloser, error) {
+			opened++
+			return closeCounter{strings.NewReader("text"), &closed}, nil
+		}})
+		var kept *rebalancer.Message
+		r := w.start(w.config("a", "q"), func(ctx context.Context, m *rebalancer.Message) error {
+			kept = m
+			a, _ := m.Open(ctx)
+			b, _ := m.Open(ctx)
+			text, _ := io.ReadAll(a)
+			if string(text) != "text" {
+				t.Errorf("read %q", text)
+			}
+			_ = b.Close()
+			_ = b.Close()
+			if m.Attempt == 1 {
+				return errBad
+			}
+			return nil
+		})
+		w.idle()
+		_ = r.end()
+		if opened != 4 || closed != 4 || kept == nil {
+			t.Fatalf("opened %d, closed %d", opened, closed)
+		}
+	})
+}
+
+func TestCheckpoint(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		claims := make(chan *rebalancer.Claim, 10)
+		f := func(ctx context.Context, c *rebalancer.Claim) error { claims <- c; <-ctx.Done(); return ctx.Err() }
+		a := w.startRun(w.config("a", "dir/with/slash"), f)
+		c := (<-claims)
+		ctx := t.Context()
+		if m, err := c.Checkpoint.Load(ctx); err != nil || len(m) != 0 || m == nil {
+			t.Fatalf("at first: %v %v", m, err)
+		}
+		if err := c.Checkpoint.Save(ctx, map[string][]byte{"k": []byte("v"), "gone": {}, "odd/key": {1}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Checkpoint.Save(ctx, map[string][]byte{"gone": nil}); err != nil {
+			t.Fatal(err)
+		}
+		for what, bad := range map[string]map[string][]byte{
+			"too long a value": {"k": make([]byte, maxCheckpoint+1)}, "empty key": {"": {}}, "long key": {strings.Repeat("x", 1024): {}},
+		} {
+			if err := c.Checkpoint.Save(ctx, bad); err == nil {
+				t.Fatalf("%s was saved", what)
+			}
+		}
+		w.store.Expire("a") // a moves on under a new session
+		c2 := <-claims
+		if err := c.Checkpoint.Save(ctx, map[string][]byte{"k": []byte("late")}); !errors.Is(err, rebalancer.ErrLost) {
+			t.Fatalf("under the old claim: %v", err)
+		}
+		if _, err := c.Checkpoint.Load(ctx); !errors.Is(err, rebalancer.ErrLost) {
+			t.Fatalf("under the old claim: %v", err)
+		}
+		m, err := c2.Checkpoint.Load(ctx)
+		if err != nil || len(m) != 2 || string(m["k"]) != "v" || string(m["odd/key"]) != "\x01" || c2.Fence <= c.Fence {
+			t.Fatalf("after the move: %v %v", m, err)
+		}
+		if err := a.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestCheckpointIsRefusedByTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		claims := make(chan *rebalancer.Claim, 10)
+		a := w.startRun(w.config("a", "q"), func(ctx context.Context, c *rebalancer.Claim) error { claims <- c; <-ctx.Done(); return nil })
+		c := <-claims
+		w.store.Expire("a")
+		// The node has not noticed, the store has.
+		if err := c.Checkpoint.Save(t.Context(), map[string][]byte{"k": {1}}); !errors.Is(err, rebalancer.ErrLost) {
+			t.Fatal(err)
+		}
+		_ = a.end()
+	})
+}
+
+func TestDiscover(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		list := []string{"x", "y"}
+		cfg := w.config("a")
+		cfg.Resources = Discover(time.Minute, func(context.Context) ([]string, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if list == nil {
+				return nil, errBad
+			}
+			return slices.Clone(list), nil
+		})
+		r := w.start(cfg, nil)
+		r.holds("x", "y")
+		set := func(names ...string) { w.mu.Lock(); list = names; w.mu.Unlock() }
+		set()
+		time.Sleep(10 * time.Minute)
+		r.holds("x", "y")
+		set("x", "y", "z")
+		r.holds("x", "y", "z")
+		set("x", "y", "z", "")
+		time.Sleep(10 * time.Minute)
+		r.holds("x", "y", "z")
+		if _, ok := w.event("a", KindResources); !ok {
+			t.Fatal("not reported")
+		}
+		_ = r.end()
+	})
+}
+
+func TestMismatch(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		a := w.start(w.config("a", "q"), nil)
+		a.holds("q")
+		cfg := w.config("b", "q")
+		cfg.GlobalBarrier = true
+		b := w.start(cfg, nil)
+		if err := <-b.done; !errors.Is(err, ErrMismatch) {
+			t.Fatal(err)
+		}
+		b.stop()
+		_ = a.end()
+	})
+}
+
+func TestGlobalBarrier(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		all := names(6)
+		var nodes []*running
+		for _, n := range []string{"a", "b", "c"} {
+			cfg := w.config(n, all...)
+			cfg.GlobalBarrier = true
+			nodes = append(nodes, w.start(cfg, nil))
+		}
+		for _, n := range nodes {
+			n.holdsCount(2)
+		}
+		if err := nodes[0].end(); err != nil {
+			t.Fatal(err)
+		}
+		nodes[1].holdsCount(3)
+		nodes[2].holdsCount(3)
+		if err := errors.Join(nodes[1].end(), nodes[2].end()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestStoreOutageShorterThanTheTrust(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		r := w.start(w.config("a", "q"), nil)
+		r.holds("q")
+		fence := r.Status().Resources[0].Fence
+		restore := w.store.Cut("a")
+		time.Sleep(DefaultTTL / 2)
+		if err := r.Ready(); err != nil {
+			t.Fatalf("during the outage: %v", err)
+		}
+		_ = w.source.Send("q", "m")
+		w.idle()
+		restore()
+		time.Sleep(DefaultTTL)
+		if s := r.Status(); len(s.Resources) != 1 || s.Resources[0].Fence != fence {
+			t.Fatalf("status: %+v", s)
+		}
+		w.store.Cut("a")
+		r.wait("fenced", func(s Status) bool { return s.State == StateJoining && s.TrustedUntil.IsZero() })
+		if err := r.Ready(); !errors.Is(err, ErrNotReady) {
+			t.Fatalf("Ready: %v", err)
+		}
+		if err := r.Live(); err != nil {
+			t.Fatalf("Live asks the store: %v", err)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestClosedStoreEndsConsume(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		_ = w.store.Close()
+		r := w.start(w.config("a", "q"), nil)
+		if err := <-r.done; err == nil {
+			t.Fatal("no error")
+		}
+		r.stop()
+	})
+}
+
+func TestConsumeAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		g, err := New(w.config("a", "q"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := g.Status(); s.State != StateIdle || g.Live() != nil || !errors.Is(g.Ready(), ErrNotReady) {
+			t.Fatalf("before: %+v", s)
+		}
+		for _, body := range []string{"1", "2"} {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() {
+				done <- g.Consume(ctx, func(_ context.Context, m *rebalancer.Message) error { w.note("a", m); return nil })
+			}()
+			_ = w.source.Send("q", body)
+			w.idle()
+			cancel()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.bodies("q"); !slices.Equal(got, []string{"1", "2"}) {
+			t.Fatalf("worked %q", got)
+		}
+	})
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		g, _ := New(w.config("a", "q"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := g.Wait(ctx, func(Status) bool { return false }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestLoopThatDoesNotTurn: the loop is held up in a step; Live says so, without waiting for it.
+func TestLoopThatDoesNotTurn(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		hold, held := make(chan struct{}), make(chan struct{})
+		first := true
+		r := w.startWith(w.config("a", "q"), func(ctx context.Context, g *Group) error {
+			return g.Run(ctx, func(ctx context.Context, _ *rebalancer.Claim) error { <-ctx.Done(); return nil })
+		}, func(g *Group) {
+			g.hooks.observe = func(tr coord.Trace) {
+				if _, ok := tr.Event.(coord.Renewed); ok && first {
+					first = false
+					close(held)
+					<-hold
+				}
+			}
+		})
+		<-held
+		time.Sleep(time.Minute)
+		n, _ := r.current()
+		if err := n.turns(); err == nil {
+			t.Fatal("Live is nil")
+		}
+		close(hold)
+		r.wait("back", func(s Status) bool { return s.State == StateActive })
+		if err := r.Live(); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.end()
+	})
+}

@@ -12,11 +12,19 @@
 //     Max permit, counts differ by one at most. What weights change is said at [Node].
 //  3. Moves: the resources with a present owner in Nodes that the plan does not leave with it. Resources without one count nothing.
 //
-// All three are exact, not a heuristic. Balanced plans are the bases of an integral polymatroid in each priority, and
-// the moves an M-convex function over them, so a plan that no chain of moves betters is the best one.
+// All three are exact, with whatever mix of Priority, Max, Weight, Allowed and Owner. (The balanced ways to count form an integral
+// base polyhedron in each priority, and the fewest moves for given counts an M-convex function over it, so where no single
+// chain betters a plan, nothing does. Package tests check it against all plans of small problems, and by a certificate at larger ones.)
 //
 // It follows that planning again with the plan as Owner changes nothing; that a node that joins takes from the fullest; and that
 // what a leaving node held goes to the emptiest, while nothing else moves more than balance asks for.
+//
+// # Cost
+//
+// Where every node may take everything: time in proportion to the resources, and N log N for the nodes; one slice of int32 for the
+// plan and at most two more. Otherwise a bit for each pair of a resource and a node, and searches among the nodes, one for
+// many moves where those are alike. 24,104 resources on 100 nodes take about a millisecond, 100,000 on 1,000 about 25, and 10 to 100
+// times as much where half of everything is misplaced and may go to few nodes or each node has a priority of its own.
 //
 // # Ties
 //
@@ -32,7 +40,7 @@ type Node struct {
 	// Weight is the node's share among nodes of its priority; less than 1 counts as 1, and more than MaxWeight as MaxWeight.
 	//
 	// Where no node has an Allowed, every node is within one of its fair share: its part, by weight, of what the nodes of its priority
-	// hold and that is not held by nodes whose Max is below their own part. Where some have one, two nodes between which
+	// hold, less what those hold whose Max is below their own part. Where some have one, two nodes between which
 	// a chain of moves leads, both ways, and that are below their Max, divide what both hold to the nearest whole resource.
 	Weight int
 	// Max is the most resources that the node may hold; less than 1: no limit.

@@ -96,19 +96,22 @@ func shapes() []shape {
 			allowing(500)(rng, p)
 			p.Nodes[len(p.Nodes)-2].Priority = 1
 		}},
-		{"takeover-3%", func(rng *rand.Rand, p Problem) { // one node of the highest priority; the last one, which joins
-			allowing(30)(rng, p)
+		{"two-each", func(rng *rand.Rand, p Problem) { // each resource at two nodes only
 			for i := range p.Nodes {
-				p.Nodes[i].Priority = 1
+				p.Nodes[i].Allowed = make([]uint64, (p.Resources+63)/64)
 			}
-			p.Nodes[len(p.Nodes)-2].Priority = 2
+			for r := range p.Resources {
+				for range 2 {
+					p.Nodes[rng.IntN(len(p.Nodes))].Allowed[r/64] |= 1 << (r % 64)
+				}
+			}
 		}},
 		{"skewed", func(rng *rand.Rand, p Problem) { // a tenth of the resources only at a tenth of the nodes
 			tenth := len(p.Nodes) / 10
 			for i := range p.Nodes {
 				set := make([]uint64, (p.Resources+63)/64)
 				for r := range p.Resources {
-					if (r%10 == 0) == (i < tenth) || i < tenth {
+					if r%10 != 0 || i < tenth {
 						set[r/64] |= 1 << (r % 64)
 					}
 				}

@@ -150,7 +150,7 @@ func TestBigDirectory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newFake()
-		const n = 100_000
+		const n = 50_000
 		for i := range n {
 			p.put(fmt.Sprintf("%06d", i), "")
 		}

@@ -69,6 +69,37 @@ func TestChangedDuringARead(t *testing.T) {
 	}
 }
 
+// endless is a content of any size that costs no memory.
+type endless struct{ left int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), e.left)
+	e.left -= n
+	return int(n), nil
+}
+func (e *endless) Stat() (Info, error) { return Info{Size: 10 << 30}, nil }
+func (e *endless) Close() error        { return nil }
+
+func TestTenGigabytes(t *testing.T) {
+	t.Parallel()
+	for _, short := range []int64{0, 1, -1} {
+		c := &content{ctx: t.Context(), src: &endless{10<<30 - short}, want: Info{Size: 10 << 30}, name: "big"}
+		n, buf := int64(0), make([]byte, 1<<20)
+		var err error
+		for err == nil {
+			var k int
+			k, err = c.Read(buf)
+			n += int64(k)
+		}
+		if (err == io.EOF) != (short == 0) || err != io.EOF && !errors.Is(err, rebalancer.ErrChanged) {
+			t.Errorf("%d bytes too short: %v after %d", short, err, n)
+		}
+	}
+}
+
 func TestReadEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

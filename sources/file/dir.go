@@ -42,6 +42,9 @@ func (s *Source) open(resource string) (*handle, error) {
 	defer top.Close()
 	root, err := top.OpenRoot(resource)
 	if err != nil {
+		if fi, serr := top.Stat(resource); serr == nil && !fi.IsDir() {
+			return nil, fmt.Errorf("%w: it is not a directory", sources.ErrGone)
+		}
 		return nil, missing(err)
 	}
 	self, err := root.Open(".")

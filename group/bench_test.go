@@ -28,10 +28,7 @@ func BenchmarkHop(b *testing.B) {
 // endless is a source that costs nothing: what is left is the runtime.
 type endless struct{ *memory.Source }
 
-type endlessReader struct {
-	n    int
-	ring []*rebalancer.Message
-}
+type endlessReader struct{ ring []*rebalancer.Message }
 
 func (endless) Open(context.Context, *rebalancer.Claim) (sources.Reader, error) {
 	r := &endlessReader{ring: make([]*rebalancer.Message, 256)}

@@ -25,7 +25,7 @@ func virtualTime() bool {
 		if !ok {
 			return false
 		}
-		if d := time.Now().Sub(time.Unix(0, real)); d > -time.Minute && d < time.Minute {
+		if d := time.Since(time.Unix(0, real)); d > -time.Minute && d < time.Minute {
 			return false
 		}
 	}

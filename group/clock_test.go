@@ -35,7 +35,7 @@ func TestClockTakesTheLargerAdvance(t *testing.T) {
 		if d := c.refresh() - start; d != coord.Time(time.Minute+2*time.Hour) {
 			t.Fatalf("went back to %v", time.Duration(d))
 		}
-		if w := c.wall(c.now() + coord.Time(time.Second)); w.Sub(time.Now()) != time.Second {
+		if w := c.wall(c.now() + coord.Time(time.Second)); time.Until(w) != time.Second {
 			t.Fatalf("wall time: %v", w)
 		}
 	})

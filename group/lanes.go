@@ -131,30 +131,32 @@ func (l *lanes) run() {
 		}
 	}()
 	for {
-		if la = l.next(); la == nil {
+		var it item
+		if la, it = l.next(); la == nil {
 			return
 		}
-		v, wait := l.w.attempt(l.s, &la.queue[0])
+		v, wait := l.w.attempt(l.s, &it)
 		done := la
 		la = nil
-		l.finished(done, v, wait)
+		l.finished(done, it, v, wait)
 	}
 }
 
-func (l *lanes) next() *lane {
+// next takes a lane that is ready; its first message is copied, because the queue may grow meanwhile.
+func (l *lanes) next() (*lane, item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ready) == 0 || l.closed || l.w.halted.Load() {
-		return nil
+		return nil, item{}
 	}
 	la := l.ready[0]
 	l.ready[0] = nil
 	l.ready = l.ready[1:]
-	return la
+	return la, la.queue[0]
 }
 
-// finished puts a lane where it belongs after an attempt at its first message.
-func (l *lanes) finished(la *lane, v verdict, wait time.Duration) {
+// finished puts a lane where it belongs after an attempt at its first message, it.
+func (l *lanes) finished(la *lane, it item, v verdict, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer signal(l.change)
@@ -172,6 +174,7 @@ func (l *lanes) finished(la *lane, v verdict, wait time.Duration) {
 			delete(l.byKey, la.key)
 		}
 	case again:
+		la.queue[0] = it
 		if l.closed {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,10 +23,10 @@ func TestRun(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		all := names(4)
 		causes := make(chan error, 10)
-		early := 0
+		var early atomic.Int32
 		f := func(ctx context.Context, c *rebalancer.Claim) error {
 			if c.Resource == "r00" && c.Node == "a" {
-				switch early++; early {
+				switch early.Add(1) {
 				case 1:
 					return errBad
 				case 2:
@@ -47,7 +48,7 @@ func TestRun(t *testing.T) {
 		a.wait("running all", func(s Status) bool {
 			return len(s.Resources) == 4 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.InFlight != 1 })
 		})
-		for early != 4 {
+		for early.Load() != 4 {
 			time.Sleep(time.Second)
 		}
 		began := time.Now()
@@ -214,6 +215,7 @@ func TestSourceIsOpenedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		r := w.start(w.config("a", "q"), nil)
 		r.holds("q")
+		time.Sleep(time.Second) // it is open
 		w.source.Cut("q")
 		time.Sleep(time.Minute)
 		w.source.Restore("q")

@@ -224,7 +224,7 @@ func (n *node) startWork(a coord.StartWork) {
 	claim.Checkpoint = &checkpoint{
 		resource: a.Resource, fence: a.Fence, session: session, incarnation: &n.calls.incarnation,
 		ours:  func() bool { return !w.over() && n.trusts(true) },
-		doubt: func() { n.post(coord.Doubt{Resource: a.Resource, Fence: a.Fence}) },
+		doubt: func() { n.post(coord.Doubt(a)) },
 	}
 	n.mu.Lock()
 	n.workers[workerKey{a.Resource, a.Fence}] = w

@@ -72,7 +72,10 @@ func fixture(tb testing.TB, change func(*Config)) *sourcetest.Fixture {
 	}
 	f.Send = func(resource, key string, body []byte) error {
 		p := filepath.Join(root, resource, key)
-		err := os.WriteFile(p, body, 0o600)
+		err := os.WriteFile(p+".tmp", body, 0o600)
+		if err == nil {
+			err = os.Rename(p+".tmp", p)
+		}
 		if err == nil && cfg.DoneFile != "" {
 			err = os.WriteFile(p+".done", nil, 0o600)
 		}

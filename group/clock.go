@@ -19,9 +19,10 @@ const (
 // clock is the node's time: the larger advance, since the clock was made, of Go's monotonic clock and of the one that
 // counts suspended time. It is safe for concurrent use and never goes back.
 type clock struct {
-	start time.Time
-	boot  func() (int64, bool) // reads the clock that counts suspended time; nil where there is none
-	base  int64                // what boot said when start was taken
+	start     time.Time
+	wallStart int64                // start on the wall clock, in nanoseconds
+	boot      func() (int64, bool) // reads the clock that counts suspended time; nil where there is none
+	base      int64                // what boot said when start was taken
 
 	skew  atomic.Int64 // how far boot has advanced beyond the monotonic clock
 	drift atomic.Int64 // how far the wall clock had, at the last reading of boot
@@ -31,6 +32,7 @@ type clock struct {
 // newClock makes a clock. boot is nil, or a test's own clock; then the system's is not used.
 func newClock(boot func() (int64, bool)) *clock {
 	c := &clock{start: time.Now(), boot: boot}
+	c.wallStart = c.start.UnixNano()
 	if boot == nil && !virtualTime() {
 		c.boot = readBoot
 	}
@@ -51,7 +53,7 @@ func (c *clock) now() coord.Time {
 	if c.boot == nil {
 		return coord.Time(clockStart + mono)
 	}
-	drift := t.Round(0).Sub(c.start.Round(0)).Nanoseconds() - mono
+	drift := t.UnixNano() - c.wallStart - mono
 	moved := drift - c.drift.Load()
 	if mono-c.read.Load() > bootEvery || moved > driftLimit || moved < -driftLimit {
 		c.look(mono, drift)
@@ -64,7 +66,7 @@ func (c *clock) refresh() coord.Time {
 	if c.boot != nil {
 		t := time.Now()
 		mono := int64(t.Sub(c.start))
-		c.look(mono, t.Round(0).Sub(c.start.Round(0)).Nanoseconds()-mono)
+		c.look(mono, t.UnixNano()-c.wallStart-mono)
 	}
 	return c.now()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/coord"
 )
 
@@ -417,6 +418,85 @@ func TestStoreOutageShorterThanTheTrust(t *testing.T) {
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// TestLeaveWhileTheStoreIsAway: nothing can be released; what is held expires.
+func TestLeaveWhileTheStoreIsAway(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		r := w.start(w.config("a", "q"), nil)
+		r.holds("q")
+		w.store.Cut("a")
+		began := time.Now()
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(began); d > DefaultTTL+2*closeTimeout {
+			t.Fatalf("ended after %v", d)
+		}
+	})
+}
+
+// TestNothingIsLeftInTheStore: a node that is refused closes its session too.
+func TestNothingIsLeftInTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		a := w.start(w.config("a", "q"), nil)
+		a.holds("q")
+		cfg := w.config("b", "q")
+		cfg.GlobalBarrier = true
+		b := w.start(cfg, nil)
+		if err := <-b.done; !errors.Is(err, ErrMismatch) {
+			t.Fatal(err)
+		}
+		b.stop()
+		_ = a.end()
+		if o, c := w.store.Calls().Open, w.store.Calls().Close; o != c {
+			t.Fatalf("%d sessions opened, %d closed", o, c)
+		}
+	})
+}
+
+func TestRegistered(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		cfg := w.config("a")
+		cfg.Resources = Registered()
+		r := w.start(cfg, nil)
+		s, err := w.store.Open(t.Context(), backends.SessionOptions{Group: "g", Node: "operator", TTL: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var puts []backends.Put
+		for _, n := range []string{"x", "y/z"} {
+			puts = append(puts, backends.Put{Key: coord.ResourceKey(n), Value: coord.EncodeRegistration(coord.Registration{Name: n})})
+		}
+		_, err = s.Commit(t.Context(), backends.CommitRequest{Incarnation: s.Opened().Incarnation, Txns: []backends.Txn{{Puts: puts, Wake: []string{coord.CoordinatorAddress}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.holds("x", "y/z")
+		_ = s.Close(t.Context())
+		_ = r.end()
+	})
+}
+
+// TestTroublesAreInTheStore: operators see why a resource does not get on.
+func TestTroublesAreInTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		_ = w.source.Send("q", "m")
+		cfg := w.config("a", "q")
+		cfg.Retry = Retry{Attempts: 1, Exhausted: Stop}
+		r := w.start(cfg, func(context.Context, *rebalancer.Message) error { return errors.New(strings.Repeat("long ", 1000)) })
+		s, _ := w.store.Open(t.Context(), backends.SessionOptions{Group: "g", Node: "operator", TTL: time.Hour})
+		time.Sleep(time.Minute)
+		reply, err := s.Read(t.Context(), backends.ReadRequest{Keys: []string{coord.StatusKey("a")}})
+		if err != nil || len(reply.Entries) != 1 {
+			t.Fatalf("%+v %v", reply, err)
+		}
+		if v := string(reply.Entries[0].Value); !strings.Contains(v, "stands still") || len(v) > 2*maxTrouble {
+			t.Fatalf("in the store: %s", v)
+		}
+		_ = s.Close(t.Context())
+		_ = r.end()
 	})
 }
 

@@ -248,11 +248,12 @@ func (n *node) cleanUp() error {
 	left := len(n.workers)
 	n.mu.Unlock()
 	err := n.result
-	if left > 0 && !n.workersEnd() && !errors.Is(err, ErrStuck) {
+	ended := left == 0 || n.workersEnd()
+	if !ended && !errors.Is(err, ErrStuck) {
 		err = errors.Join(err, ErrStuck)
 	}
-	if !n.calls.close() {
-		n.emit(Event{Kind: KindStore, Reason: fmt.Sprintf("calls of the store did not return within %v of their context's end", closeTimeout)})
+	if !n.calls.close(ended) {
+		n.emit(Event{Kind: KindStore, Reason: fmt.Sprintf("calls of the store did not return within %v of their context's end", 2*closeTimeout)})
 	}
 	n.observer.close(n.cfg.Grace)
 	return err
@@ -266,8 +267,5 @@ func (n *node) workersEnd() bool {
 	if errors.Is(n.result, ErrStuck) {
 		patience = 0
 	}
-	if !sleep(done, patience) {
-		return true
-	}
-	return false
+	return !sleep(done, patience)
 }

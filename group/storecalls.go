@@ -116,7 +116,7 @@ func (c *storeCalls) open(a coord.OpenSession) {
 	c.do(timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
 }
 
-// discard closes a session that was opened too late to be used.
+// discard closes a session that is not used.
 func (c *storeCalls) discard(s backends.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeTimeout)
 	defer cancel()
@@ -207,19 +207,25 @@ func (c *storeCalls) accept(incarnation string) {
 	}
 }
 
-// close ends all calls and waits for them, but not long for a driver that breaks its contract and hangs.
-func (c *storeCalls) close() (clean bool) {
+// close ends all calls and waits for them, but not long for a driver that breaks its contract and hangs. Sessions that the
+// machine left open when it ended are closed too if nothing is worked under them any more; else they are left to expire.
+func (c *storeCalls) close(unused bool) (clean bool) {
 	c.cancel()
+	if unused {
+		c.mu.Lock()
+		for _, s := range c.sessions { // side by side
+			c.wg.Add(1)
+			go func() {
+				defer c.wg.Done()
+				c.discard(s)
+			}()
+		}
+		clear(c.sessions)
+		c.mu.Unlock()
+	}
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()
-	timer := time.NewTimer(closeTimeout)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
+	return !sleep(done, 2*closeTimeout)
 }
 
 func deadline(what string, timeout time.Duration) error {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest file name that most file systems take, in bytes.
-const maxName = 255
+// MaxName is the longest file name that most file systems take, in bytes.
+const MaxName = 255
 
 // candidates returns the names of a listing that can be messages, in the order of the listing: not ignored, no
 // done-file, and with their done-file present where one is asked for.
@@ -84,14 +84,17 @@ func spare(name string, n int, now time.Time) string {
 		ext = ""
 	}
 	stem := strings.TrimSuffix(name, ext)
-	if over := len(stem) + len(mark) + len(ext) - maxName; over > 0 {
-		stem = cut(stem, len(stem)-over)
+	if over := len(stem) + len(mark) + len(ext) - MaxName; over > 0 {
+		stem = Cut(stem, len(stem)-over)
 	}
 	return stem + mark + ext
 }
 
-// cut shortens s to at most n bytes, at a rune where s is text.
-func cut(s string, n int) string {
+// Cut shortens s to at most n bytes, at a rune where s is text.
+func Cut(s string, n int) string {
+	if n >= len(s) {
+		return s
+	}
 	s = s[:max(n, 0)]
 	if i := len(s) - 1; i >= 0 && s[i] >= utf8.RuneSelf {
 		for i > 0 && len(s)-i < utf8.UTFMax && !utf8.RuneStart(s[i]) {

@@ -150,11 +150,11 @@ func (r *Reader) after(ctx context.Context, f *file, err error) error {
 
 // move moves a file into a folder under a name that is free there, and returns it.
 func (r *Reader) move(ctx context.Context, f *file, folder string) (string, error) {
-	return free(f.name, func(as string) error { return r.place.Move(ctx, f.name, f.info, folder, as) })
+	return Free(f.name, func(as string) error { return r.place.Move(ctx, f.name, f.info, folder, as) })
 }
 
-// free tries names until one is not taken.
-func free(name string, try func(as string) error) (string, error) {
+// Free tries names until one is not taken.
+func Free(name string, try func(as string) error) (string, error) {
 	now := time.Now()
 	var err error
 	for n := range spares {
@@ -177,10 +177,10 @@ func (r *Reader) reason(ctx context.Context, f *file, as string, attempt int, wh
 		time.Now().UTC().Format(time.RFC3339Nano), attempt, r.fence, why)
 	const suffix = ".reason.txt"
 	stem := as
-	if len(stem)+len(suffix) > maxName {
-		stem = cut(stem, maxName-len(suffix))
+	if len(stem)+len(suffix) > MaxName {
+		stem = Cut(stem, MaxName-len(suffix))
 	}
-	_, err := free(stem+suffix, func(name string) error { return r.place.Put(ctx, r.opt.Failed, name, []byte(text)) })
+	_, err := Free(stem+suffix, func(name string) error { return r.place.Put(ctx, r.opt.Failed, name, []byte(text)) })
 	if err != nil {
 		r.opt.Logger.Warn("reason of a rejected file cannot be written",
 			"resource", r.resource, "file", as, "reason", why, "error", err)

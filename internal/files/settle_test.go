@@ -47,7 +47,7 @@ func TestChangedDuringARead(t *testing.T) {
 	for what, change := range map[string]func(*fake){
 		"longer":  func(p *fake) { p.grow("a", "more") },
 		"shorter": func(p *fake) { p.files["a"] = &fakeFile{"ab", time.Now(), p.files["a"].inode} },
-		"touched": func(p *fake) { time.Sleep(1); p.grow("a", "") },
+		"touched": func(p *fake) { time.Sleep(time.Nanosecond); p.grow("a", "") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newFake()
@@ -231,7 +231,7 @@ func TestSpareNames(t *testing.T) {
 		seen := map[string]bool{}
 		for n := range 4 {
 			s := spare(name, n, now)
-			if len(s) > maxName || seen[s] || s == "" {
+			if len(s) > MaxName || seen[s] || s == "" {
 				t.Errorf("spare(%q, %d) = %q", name, n, s)
 			}
 			if utf8.ValidString(name) && !utf8.ValidString(s) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -101,7 +102,7 @@ func (d *dir) refresh() error {
 		return fmt.Errorf("group %q works this directory under another name on this machine; list it once", d.group)
 	}
 	if otherGroup && !d.warned {
-		d.source.logger.Warn("another group works this directory too; the files are shared out between the groups",
+		d.source.logger.Warn("another group works this directory too: both are given the same files",
 			"resource", d.resource, "group", d.group)
 	}
 	d.warned = otherGroup
@@ -132,31 +133,39 @@ func (d *dir) List(ctx context.Context) ([]files.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.list(ctx)
+	entries, taken, err := h.list(ctx)
+	if err == nil {
+		d.restore(h, taken)
+	}
+	return entries, err
 }
 
-func (h *handle) list(ctx context.Context) ([]files.Entry, error) {
+// list returns the regular files, those that are taken for a deletion apart.
+func (h *handle) list(ctx context.Context) (entries []files.Entry, taken []string, err error) {
 	f, err := h.root.Open(".")
 	if err != nil {
-		return nil, missing(err)
+		return nil, nil, missing(err)
 	}
 	defer f.Close()
-	var entries []files.Entry
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		some, err := f.ReadDir(4096)
 		for _, e := range some {
-			if e.Type().IsRegular() {
+			switch {
+			case !e.Type().IsRegular():
+			case strings.HasPrefix(e.Name(), takenPrefix):
+				taken = append(taken, e.Name())
+			default:
 				entries = append(entries, files.Entry{Name: e.Name()})
 			}
 		}
 		if err == io.EOF {
-			return entries, nil
+			return entries, taken, nil
 		}
 		if err != nil {
-			return nil, missing(err)
+			return nil, nil, missing(err)
 		}
 	}
 }
@@ -224,14 +233,7 @@ func (d *dir) Remove(_ context.Context, name string, want files.Info) error {
 	if err != nil {
 		return err
 	}
-	return h.remove(name, want)
-}
-
-func (h *handle) remove(name string, want files.Info) error {
-	if err := h.is(name, want); err != nil {
-		return err
-	}
-	return h.root.Remove(name)
+	return d.remove(h, name, want)
 }
 
 // is checks that a name has the file that is wanted.

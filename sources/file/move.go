@@ -66,6 +66,7 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 		return err
 	}
 	defer to.close()
+	d.source.pause()
 	err = rename(h, name, to, as)
 	if errors.Is(err, syscall.EXDEV) {
 		return d.copyOver(ctx, h, name, want, to, as)
@@ -77,10 +78,7 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 		return err
 	}
 	if to.is(as, want) != nil { // it was replaced between the check and the move
-		if err := rename(to, as, h, name); err != nil {
-			return fmt.Errorf("%q changed and was moved to %q of folder %q by mistake: putting it back: %v", name, as, folder, err)
-		}
-		return rebalancer.ErrChanged
+		return errors.Join(rebalancer.ErrChanged, d.putBack(to, as, h, name))
 	}
 	return nil
 }
@@ -101,7 +99,7 @@ func (d *dir) copyOver(ctx context.Context, h *handle, name string, want files.I
 	}
 	err := to.self.Sync()
 	if err == nil {
-		err = h.remove(name, want)
+		err = d.remove(h, name, want)
 	}
 	if err != nil {
 		_ = to.root.Remove(as) // the original stays, so the copy goes

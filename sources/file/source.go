@@ -10,14 +10,13 @@
 //
 // Directories are polled: no change events exist on network file systems and local ones lose them. Attempts are counted
 // in memory, so Message.Attempt is a minimum after a move of the resource. Symbolic links, pipes, sockets and devices are
-// no messages. The check before a deletion and the deletion are two steps: a writer who replaces a file in the
-// microseconds between them, after it was handled, loses his file; writers who use new names are safe. A writer who
-// changes a file in place without changing its size within one tick of the file system's clock is not noticed.
+// no messages. A writer who changes a file in place, keeps its size and sets its time back is not noticed, nor is one who
+// does so within one tick of the file system's clock.
 //
 // # Two groups on one directory
 //
-// Two groups that do not know of each other share out the files of a directory between them. On Linux a Reader puts a
-// lock on its directory that says which group and resource it works for; the kernel frees it when the process ends. A
+// Two groups that do not know of each other are both given the files of a directory, until one of them settles. On Linux
+// a Reader puts a lock on its directory that says which group and resource it works for; the kernel frees it when the process ends. A
 // Reader that finds another group's lock reports it to the Logger and works on. One that finds a lock of its own group
 // under another resource name (a bind mount, a link, a file system that ignores case) refuses to work: two names for one
 // directory would break the group's first promise. On file systems and systems without such locks nothing is noticed.
@@ -41,7 +40,8 @@ import (
 // Source opens directories below its root. It implements sources.Source, sources.Lagger and sources.Discoverer.
 type Source struct {
 	settings
-	copy func(io.Writer, io.Reader) (int64, error) // io.Copy, or a fault in tests
+	copy  func(io.Writer, io.Reader) (int64, error) // io.Copy, or a fault in tests
+	pause func()                                    // between a check and what it is for; tests change files there
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,7 +54,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, readers: map[*dir]*files.Reader{}}, nil
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, readers: map[*dir]*files.Reader{}}, nil
 }
 
 // Names makes the names canonical: paths relative to the root, without "./", "//" and a slash at the end. It refuses
@@ -164,7 +164,7 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
 	}
 	defer h.close()
-	entries, err := h.list(ctx)
+	entries, _, err := h.list(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
 	}

@@ -253,6 +253,9 @@ func (m *Machine) wakeFollow(w *wake) {
 		w.by(f.electAt)
 	}
 	w.by(m.clock.holdUntil)
+	if len(m.todo) > 0 {
+		w.by(m.now) // something was touched after resources had been looked at
+	}
 	q := &m.queue
 	if len(q.wanted) > 0 && m.mayClaim() {
 		w.by(max(q.graceUntil, q.claimAt))

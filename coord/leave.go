@@ -50,6 +50,7 @@ func (m *Machine) pumpLeave() {
 	switch {
 	case m.sess.id != "" && (held > 0 || m.waitsFor(callClaims) || m.waitsFor(callReleases)):
 		// The ordinary revoke path is under way.
+	case m.sess.id != "" && m.waitsFor(callMember): // nothing is closed under a write of its own
 	case running > stuck:
 	case stuck > 0:
 		m.finish(ErrStuck) // their claims are left to expire

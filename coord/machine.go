@@ -113,10 +113,10 @@ func (m *Machine) pump() {
 	m.pumpRenew()
 	m.pumpNotice()
 	m.pumpSettle()
+	m.pumpBarrier() // before pumpMember, which tells the coordinator of it
 	m.pumpMember()
 	m.pumpFollow()
 	m.pumpLead()
-	m.pumpBarrier()
 	m.pumpResources()
 	m.pumpClaims()
 	m.pumpReleases()

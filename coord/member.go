@@ -206,6 +206,6 @@ func (m *Machine) wakeMember(w *wake) {
 		w.by(d.until)
 	}
 	if m.mayWriteMember() {
-		w.by(m.member.retryAt)
+		w.by(max(m.member.retryAt, m.now))
 	}
 }

@@ -1,0 +1,118 @@
+package figures
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+)
+
+// storeCall is one call that a node made.
+type storeCall struct {
+	node, kind string
+	from       time.Time
+	prefixes   []string // read, or asked for as a digest
+	keys       []string
+}
+
+// storeLog is a store that writes down each call.
+type storeLog struct {
+	backends.Store
+
+	mu    sync.Mutex
+	calls []storeCall
+}
+
+type sessionLog struct {
+	backends.Session
+	log  *storeLog
+	node string
+}
+
+func (l *storeLog) note(c storeCall) {
+	c.from = time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+func (l *storeLog) Open(ctx context.Context, o backends.SessionOptions) (backends.Session, error) {
+	l.note(storeCall{node: o.Node, kind: "open"})
+	s, err := l.Store.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionLog{Session: s, log: l, node: o.Node}, nil
+}
+
+func (s *sessionLog) Renew(ctx context.Context, r backends.RenewRequest) (backends.RenewReply, error) {
+	s.log.note(storeCall{node: s.node, kind: "renew", prefixes: r.Digests, keys: r.Keys})
+	return s.Session.Renew(ctx, r)
+}
+
+func (s *sessionLog) Read(ctx context.Context, r backends.ReadRequest) (backends.ReadReply, error) {
+	s.log.note(storeCall{node: s.node, kind: "read", prefixes: r.Prefixes, keys: r.Keys})
+	return s.Session.Read(ctx, r)
+}
+
+func (s *sessionLog) Commit(ctx context.Context, r backends.CommitRequest) (backends.CommitReply, error) {
+	s.log.note(storeCall{node: s.node, kind: "commit"})
+	return s.Session.Commit(ctx, r)
+}
+
+func (s *sessionLog) Listen(ctx context.Context, address string, hint func()) error {
+	s.log.note(storeCall{node: s.node, kind: "listen", keys: []string{address}})
+	return s.Session.Listen(ctx, address, hint)
+}
+
+func (s *sessionLog) Close(ctx context.Context) error {
+	s.log.note(storeCall{node: s.node, kind: "close"})
+	err := s.Session.Close(ctx)
+	if err == nil {
+		s.log.note(storeCall{node: s.node, kind: "closed"})
+	}
+	return err
+}
+
+// since gives the calls made at or after t.
+func (l *storeLog) since(t time.Time) []storeCall {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []storeCall
+	for _, c := range l.calls {
+		if !c.from.Before(t) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// lastRenewal is when a node sent its last renewal, zero when it has sent none.
+func (l *storeLog) lastRenewal(node string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.calls) - 1; i >= 0; i-- {
+		if c := l.calls[i]; c.node == node && c.kind == "renew" {
+			return c.from
+		}
+	}
+	return time.Time{}
+}
+
+// wholeGroup gives the calls that read all of a group: everything, or all claims; and those by which a node that is not
+// among the coordinators read more than what is addressed to it.
+func (l *storeLog) wholeGroup(coordinators map[string]bool) []storeCall {
+	var out []storeCall
+	for _, c := range l.since(time.Time{}) {
+		for _, p := range c.prefixes {
+			all := p == "" || strings.HasPrefix("claim/", p)
+			if all || !coordinators[c.node] && p != "assign/"+c.node+"/" {
+				out = append(out, c)
+				break
+			}
+		}
+	}
+	return out
+}

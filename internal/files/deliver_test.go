@@ -150,7 +150,7 @@ func TestBigDirectory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newFake()
-		const n = 50_000
+		const n = 20_000
 		for i := range n {
 			p.put(fmt.Sprintf("%06d", i), "")
 		}
@@ -169,10 +169,10 @@ func TestBigDirectory(t *testing.T) {
 		if p.names() != 0 {
 			t.Errorf("%d files left", p.names())
 		}
-		for i := range 10_000 {
+		for i := range 3_000 {
 			p.put(fmt.Sprintf("%06d", i), "")
 		}
-		ms, _ := fetch(t, r, 10_000)
+		ms, _ := fetch(t, r, 3_000)
 		s := settlements(sources.Retry, ms...)
 		for i := range s {
 			s[i].Delay = time.Hour

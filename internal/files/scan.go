@@ -11,7 +11,7 @@ import (
 
 const (
 	// statsPerPoll bounds the observations between two looks at the context.
-	statsPerPoll = 4096
+	statsPerPoll = 2048
 	// lookahead is how many files are observed before they are asked for, so that their stability is known by then.
 	lookahead = 4 * statsPerPoll
 	// listShare bounds the part of the time that is spent on listings: a listing is not repeated before listShare times

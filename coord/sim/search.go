@@ -46,7 +46,7 @@ type explorer struct {
 func (e *explorer) found(s *state) {
 	e.res.Violation = s.err
 	for ; s != nil; s = s.from {
-		if s.move != "" {
+		if s.from != nil {
 			e.res.Trace = append(e.res.Trace, fmt.Sprintf("%7.3fs %s", float64(s.now)/float64(sec), s.move))
 		}
 	}
@@ -79,46 +79,97 @@ func (e *explorer) explore(s *state) bool {
 	})
 }
 
-// moves calls f with each state that can follow, until it returns false.
+// moves calls f with each state that can follow, until it returns false. Where a node has something to do that concerns nobody
+// else, what the others do meanwhile makes no difference: only that node moves.
 func (s *state) moves(f func(*state) bool) bool {
-	quiet, late := true, 0
-	for k := range s.flight {
-		m := &s.flight[k]
-		n := &s.nodes[m.node]
-		if m.call == nil && n.frozen {
-			continue
-		}
-		if !m.given && n.up {
-			late++
-		}
-		x := s.next(fmt.Sprintf("%s: %v", n.name, m))
-		x.deliver(k)
-		if !f(x) {
-			return false
-		}
-		if s.budget.Lost > 0 && !m.given && n.up && s.losable(m) && !f(s.lost(k)) {
-			return false
+	for i := range s.nodes {
+		if s.budget.Late == 0 && s.alone(i) {
+			return s.arrivals(i, f) && s.tick(i, f) && s.nodeFaults(i, f)
 		}
 	}
+	quiet, late := true, 0
 	for i := range s.nodes {
-		if n := &s.nodes[i]; n.up && !n.frozen && n.machine.Wake() <= coord.Time(s.now) {
-			quiet = false
-			x := s.next(n.name + ": tick")
-			x.step(i, coord.Tick{})
-			if !f(x) {
-				return false
-			}
+		if !s.arrivals(i, f) || !s.tick(i, f) || !s.nodeFaults(i, f) {
+			return false
+		}
+		quiet = quiet && !s.due(i)
+	}
+	for k := range s.flight {
+		m := &s.flight[k]
+		if n := &s.nodes[m.node]; n.up && !m.given && (m.call != nil || !n.frozen) {
+			late++
 		}
 	}
 	if quiet && late <= s.budget.Late {
-		x := s.next("time goes on")
+		x := s.next("time goes on", "")
 		x.budget.Late -= late
 		x.advance()
 		if !f(x) {
 			return false
 		}
 	}
-	return s.faults(f)
+	return s.losses(f)
+}
+
+// due tells whether a node wants a tick now.
+func (s *state) due(i int) bool {
+	n := &s.nodes[i]
+	return n.up && !n.frozen && n.machine.Wake() <= coord.Time(s.now)
+}
+
+// alone tells whether a node has something to do, and nothing that it asked of the store is under way.
+func (s *state) alone(i int) bool {
+	n := &s.nodes[i]
+	if !n.up || n.frozen {
+		return false
+	}
+	local := s.due(i)
+	for k := range s.flight {
+		if m := &s.flight[k]; m.node == i {
+			if m.call != nil {
+				return false
+			}
+			local = true
+		}
+	}
+	return local
+}
+
+func (s *state) tick(i int, f func(*state) bool) bool {
+	if !s.due(i) {
+		return true
+	}
+	x := s.next("tick of ", s.nodes[i].name)
+	x.step(i, coord.Tick{})
+	return f(x)
+}
+
+// arrivals lets each message of a node arrive, or be lost.
+func (s *state) arrivals(i int, f func(*state) bool) bool {
+	n := &s.nodes[i]
+	for k := range s.flight {
+		m := &s.flight[k]
+		if m.node != i || m.call == nil && n.frozen {
+			continue
+		}
+		x := s.next("", n.name)
+		x.deliver(k, false)
+		if !f(x) {
+			return false
+		}
+		if s.budget.Split > 0 && m.call != nil && !m.given && n.up && !n.frozen {
+			x := s.next("alone: ", n.name)
+			x.budget.Split--
+			x.deliver(k, true)
+			if !f(x) {
+				return false
+			}
+		}
+		if s.budget.Lost > 0 && !m.given && n.up && s.losable(m) && !f(s.lost(k)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *state) losable(m *message) bool {
@@ -134,8 +185,9 @@ func (s *state) losable(m *message) bool {
 
 // lost is the state in which the node gives a request up. If it was still on its way, it may yet arrive.
 func (s *state) lost(k int) *state {
-	x := s.next(fmt.Sprintf("lost: %s: %v", s.nodes[s.flight[k].node].name, &s.flight[k]))
+	x := s.next("lost: ", s.nodes[s.flight[k].node].name)
 	x.budget.Lost--
+	x.move.m = s.flight[k]
 	m := &x.flight[k]
 	if m.call != nil {
 		m.given = true
@@ -175,53 +227,47 @@ func (s *state) advance() {
 	s.now += max(ticks, 1) * searchTick
 }
 
-// faults calls f with each state in which one more thing went wrong.
-func (s *state) faults(f func(*state) bool) bool {
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		if !n.up {
-			continue
-		}
-		if n.frozen {
-			x := s.next(n.name + " thaws")
-			x.nodes[i].frozen = false
-			if !f(x) {
-				return false
-			}
-			continue
-		}
-		if s.budget.Frozen > 0 {
-			x := s.next(n.name + " freezes")
-			x.budget.Frozen--
-			x.nodes[i].frozen = true
-			if !f(x) {
-				return false
-			}
-		}
-		if s.budget.Crashed > 0 {
-			x := s.next(n.name + " crashes")
-			x.budget.Crashed--
-			x.crash(i)
-			if !f(x) {
-				return false
-			}
-		}
-		if s.budget.Left > 0 && !n.leaving {
-			x := s.next(n.name + " leaves")
-			x.budget.Left--
-			x.nodes[i].leaving = true
-			x.step(i, coord.Leave{})
-			if !f(x) {
-				return false
-			}
+// nodeFaults calls f with each state in which one more thing went wrong with a node.
+func (s *state) nodeFaults(i int, f func(*state) bool) bool {
+	n := &s.nodes[i]
+	if !n.up {
+		return true
+	}
+	if n.frozen {
+		x := s.next("thaws: ", n.name)
+		x.nodes[i].frozen = false
+		return f(x)
+	}
+	if s.budget.Frozen > 0 {
+		x := s.next("freezes: ", n.name)
+		x.budget.Frozen--
+		x.nodes[i].frozen = true
+		if !f(x) {
+			return false
 		}
 	}
-	return s.losses(f)
+	if s.budget.Crashed > 0 {
+		x := s.next("crashes: ", n.name)
+		x.budget.Crashed--
+		x.crash(i)
+		if !f(x) {
+			return false
+		}
+	}
+	if s.budget.Left > 0 && !n.leaving {
+		x := s.next("leaves: ", n.name)
+		x.budget.Left--
+		x.nodes[i].leaving = true
+		x.step(i, coord.Leave{})
+		return f(x)
+	}
+	return true
 }
 
+// losses calls f with each state in which the store lost data.
 func (s *state) losses(f func(*state) bool) bool {
 	if s.budget.Wiped > 0 {
-		x := s.next("the store is emptied")
+		x := s.next("the store is emptied", "")
 		x.budget.Wiped--
 		x.store.lose(x.now, 0, true)
 		if !f(x) {
@@ -229,7 +275,7 @@ func (s *state) losses(f func(*state) bool) bool {
 		}
 	}
 	if s.budget.Rolled > 0 {
-		x := s.next("the store goes back")
+		x := s.next("the store goes back", "")
 		x.budget.Rolled--
 		x.store.lose(x.now, 0, false)
 		return f(x)
@@ -247,7 +293,7 @@ func (s *state) crash(i int) {
 func (s *state) calm(until vtime, done func() bool) {
 	for s.err == nil && s.now < until && !done() {
 		if len(s.flight) > 0 {
-			s.deliver(0)
+			s.deliver(0, false)
 			s.check()
 			continue
 		}
@@ -268,7 +314,7 @@ func (s *state) calm(until vtime, done func() bool) {
 
 // settles lets the faults end and everything come to rest.
 func (e *explorer) settles(s *state) bool {
-	x := s.next("all faults are over")
+	x := s.next("all faults are over", "")
 	x.flight = slices.DeleteFunc(x.flight, func(m message) bool { return m.given })
 	for i := range x.nodes {
 		x.nodes[i].frozen = false

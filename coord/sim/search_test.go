@@ -11,10 +11,13 @@ var two = []string{"a", "b"}
 
 func scenarios() []Scenario {
 	return []Scenario{
-		{Name: "join", Nodes: 2, Late: 1, Resources: two, Mode: coord.ResourceBarrier, Hints: true, Horizon: 8},
-		{Name: "join, one loss", Nodes: 2, Late: 1, Resources: two, Mode: coord.ResourceBarrier, Horizon: 8, Budget: Budget{Lost: 1}},
-		{Name: "freeze", Nodes: 2, Resources: two, Mode: coord.ResourceBarrier, Horizon: 20, Budget: Budget{Frozen: 1}},
-		{Name: "wipe", Nodes: 2, Resources: two, Mode: coord.ResourceBarrier, Horizon: 20, Budget: Budget{Wiped: 1}},
+		{Name: "join", Nodes: 2, Late: 1, Resources: two, Mode: coord.ResourceBarrier, Hints: true, Horizon: 20, Budget: Budget{}},
+		{Name: "both", Nodes: 2, Late: 2, Resources: two, Mode: coord.ResourceBarrier, Hints: true, Horizon: 16},
+		{Name: "join, one loss", Nodes: 2, Late: 1, Resources: two, Mode: coord.ResourceBarrier, Horizon: 20, Budget: Budget{Lost: 1}},
+		{Name: "freeze", Nodes: 2, Resources: two, Mode: coord.ResourceBarrier, Horizon: 36, Budget: Budget{Frozen: 1}},
+		{Name: "roll", Nodes: 2, Resources: two, Mode: coord.ResourceBarrier, Horizon: 36, Budget: Budget{Rolled: 1}},
+		{Name: "leave", Nodes: 2, Resources: two, Mode: coord.ResourceBarrier, Hints: true, Horizon: 20, Budget: Budget{Left: 1}},
+		{Name: "barrier", Nodes: 2, Late: 1, Resources: two, Mode: coord.GlobalBarrier, Hints: true, Horizon: 20, Budget: Budget{}},
 	}
 }
 
@@ -25,8 +28,9 @@ func TestSearch(t *testing.T) {
 		t.Run(sc.Name, func(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
+			sc.Limit = 40000
 			r := Search(sc)
-			t.Logf("%v in %v", r, time.Since(begin).Round(time.Millisecond))
+			t.Logf("%s: %v in %v", sc.Name, r, time.Since(begin).Round(time.Millisecond))
 			if r.Violation != nil || !r.Complete {
 				t.Fail()
 			}

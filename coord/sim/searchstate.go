@@ -27,6 +27,7 @@ type Scenario struct {
 type Budget struct {
 	Lost    int // a request or its answer is given up as unknown; the request may still arrive later
 	Late    int // a message is still on its way when time goes on
+	Split   int // an answer travels by itself; others arrive as soon as the store has answered
 	Frozen  int
 	Crashed int
 	Left    int
@@ -54,7 +55,24 @@ type state struct {
 	err    *Violation
 	// How it was reached.
 	from *state
-	move string
+	move step
+}
+
+// step names a move, without the price of describing it.
+type step struct {
+	what string
+	node string
+	m    message
+}
+
+func (t step) String() string {
+	switch {
+	case t.m.call != nil:
+		return t.what + t.node + ": request " + describe(t.m.call)
+	case t.m.answer != nil:
+		return t.what + t.node + ": " + describe(t.m.answer)
+	}
+	return t.what + t.node
 }
 
 // snode is a node in a search. Its machine is copied before each step.
@@ -88,13 +106,6 @@ type message struct {
 	given  bool // the node gave the request up
 }
 
-func (m *message) String() string {
-	if m.call != nil {
-		return "request " + describe(m.call)
-	}
-	return describe(m.answer)
-}
-
 func newState(sc *Scenario) *state {
 	s := &state{sc: sc, store: newStore(sc.Store), tops: map[string]top{}, terms: map[int64]string{}, hints: sc.Hints}
 	for i := range sc.Nodes {
@@ -103,10 +114,10 @@ func newState(sc *Scenario) *state {
 	return s
 }
 
-// next is a copy that may be changed, for the state after a move.
-func (s *state) next(move string) *state {
+// next is a copy that may be changed, for the state after a move of a node (or of none).
+func (s *state) next(what, node string) *state {
 	n := *s
-	n.from, n.move = s, move
+	n.from, n.move = s, step{what: what, node: node}
 	n.store = s.store.clone()
 	n.nodes = slices.Clone(s.nodes)
 	for i := range n.nodes {
@@ -139,7 +150,7 @@ func (s *state) hash() sum {
 	var h sum
 	h.add(uint64(s.now))
 	b := s.budget
-	for _, x := range []int{b.Lost, b.Late, b.Frozen, b.Crashed, b.Left, b.Wiped, b.Rolled} {
+	for _, x := range []int{b.Lost, b.Late, b.Split, b.Frozen, b.Crashed, b.Left, b.Wiped, b.Rolled} {
 		h.add(uint64(x))
 	}
 	for i := range s.nodes {

@@ -76,9 +76,10 @@ func (s *state) tell(i int, ev coord.Event) {
 	s.flight = append(s.flight, message{node: i, answer: ev, sent: s.now})
 }
 
-// deliver lets the k-th message arrive.
-func (s *state) deliver(k int) {
+// deliver lets the k-th message arrive. Unless it travels by itself, the answer to a request arrives in the same move.
+func (s *state) deliver(k int, split bool) {
 	m := s.flight[k]
+	s.move.m, s.move.node = m, s.nodes[m.node].name
 	s.flight = slices.Delete(s.flight, k, k+1)
 	n := &s.nodes[m.node]
 	if m.call == nil {
@@ -92,8 +93,12 @@ func (s *state) deliver(k int) {
 		return
 	}
 	answer := s.serve(m.node, m.call)
-	if n.up && !m.given {
+	switch {
+	case !n.up || m.given:
+	case split || n.frozen:
 		s.tell(m.node, answer)
+	default:
+		s.step(m.node, answer)
 	}
 }
 

@@ -175,6 +175,12 @@ func (w *World) applied(p *proc, session string, t coord.Txn) {
 				w.fail("claims are free", "%s claims %s, which session %s holds", p, put.Key, r.session)
 			}
 			w.stats.Claims++
+			if b, ok := w.barrier(); ok && !b.Open {
+				w.fail("global barrier", "%s claims %s while the barrier is closed for generation %d", p, put.Key, b.Generation)
+			}
+		}
+		if put.Key == coord.BarrierKey {
+			w.opens(put)
 		}
 		plan = plan || planKey(put.Key)
 		if epoch, ok := epochOf(put); ok {
@@ -184,6 +190,32 @@ func (w *World) applied(p *proc, session string, t coord.Txn) {
 	if plan {
 		if r := w.store.entry(w.now, coord.LeaderKey); r == nil || r.session != session {
 			w.fail("deposed coordinator", "%s changes the plan, but the leader entry is %s", p, r.describe())
+		}
+	}
+}
+
+// barrier is what stands in the store, in a group that has one.
+func (w *World) barrier() (coord.Barrier, bool) {
+	r := w.store.entry(w.now, coord.BarrierKey)
+	if r == nil || w.setup.Mode != coord.GlobalBarrier {
+		return coord.Barrier{}, false
+	}
+	b, err := coord.DecodeBarrier(r.value)
+	return b, err == nil
+}
+
+// opens: a barrier that was closed opens only after everybody has stopped, but for what is stuck. Where data was lost, what nodes
+// said of themselves may be old.
+func (w *World) opens(put coord.Put) {
+	b, err := coord.DecodeBarrier(put.Value)
+	if was, ok := w.barrier(); err != nil || !b.Open || !ok || was.Open || w.store.losses > 0 {
+		return
+	}
+	for _, r := range w.setup.Resources {
+		for _, k := range w.working[r] {
+			if k.counts() && !k.stuck {
+				w.fail("global barrier", "generation %d opens while %s still works %s", b.Generation, k.p, r)
+			}
 		}
 	}
 }

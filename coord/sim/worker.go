@@ -17,6 +17,7 @@ type worker struct {
 	state    workState
 	lost     bool // told that the claim is no longer ours
 	revoked  bool
+	stuck    bool // it was reported that its handlers do not return
 }
 
 type workState uint8
@@ -82,6 +83,7 @@ func (p *proc) revoke(a coord.Revoke) {
 	if limit := 2 * p.w.setup.Drain; drain > limit {
 		p.later(limit, func() {
 			if k.state != workEnded {
+				k.stuck = true
 				p.step(coord.Stuck{Resource: k.resource, Fence: k.fence})
 			}
 		})

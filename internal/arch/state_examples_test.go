@@ -26,7 +26,8 @@ func globalsRule() rule {
 		want: []string{"a.go:4: variable mu", "a.go:6: variable events", "a.go:7: variable list", "a.go:8: variable count", "a.go:8: variable drivers", "b.go:2: variable drivers"},
 		good: map[string]string{
 			"group/a.go": "package group\n" +
-				"import \"errors\"\n" +
+				"import (\"errors\"; \"sync\")\n" +
+				"var boot = sync.OnceValue(func() int { return 1 })\n" +
 				"type closer interface{ Close() }\n" +
 				"type s struct{ err error }\n" +
 				"func (*s) Close() {}\n" +

@@ -68,7 +68,7 @@ type globals struct {
 // makers are functions whose results nobody can change.
 var makers = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "bytes.Repeat", "strings.Repeat", "template.Must",
-	"time.Date", "time.Unix", "reflect.TypeFor",
+	"sync.OnceValue", "sync.OnceValues", "time.Date", "time.Unix", "reflect.TypeFor",
 }
 
 // declared looks at the declarations of a file.
@@ -106,7 +106,8 @@ func changeable(e ast.Expr) bool {
 			found = true
 		case *ast.SelectorExpr:
 			x, ok := n.X.(*ast.Ident)
-			found = found || ok && (x.Name == "sync" || x.Name == "atomic")
+			made := n.Sel.Name == "OnceValue" || n.Sel.Name == "OnceValues" // one value for good
+			found = found || ok && (x.Name == "sync" && !made || x.Name == "atomic")
 		case *ast.CallExpr:
 			found = found || !isMaker(n.Fun)
 		}

@@ -73,7 +73,7 @@ func crash(t *testing.T, latency time.Duration, global bool, who string, part fl
 	time.Sleep(time.Duration(part * float64(renewal-latency)))
 	mine := f.heldBy(victim)
 	died := time.Now()
-	f.store.Cut(victim) // for good
+	f.calls.cut(victim) // for good
 	f.source.kill(victim)
 	rest := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == victim })
 	f.balanced(rest...)

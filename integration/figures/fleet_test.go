@@ -11,16 +11,18 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/backends"
 	smem "github.com/rebalancer-go/rebalancer/backends/memory"
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/sources/memory"
 )
 
-// fleet is a group of several nodes in one bubble of virtual time, and all that they did.
+// fleet is a group of several nodes in this process, and all that they did.
 type fleet struct {
 	t         *testing.T
-	store     *smem.Store
 	calls     *storeLog
+	ttl       time.Duration // 0: the default
+	realTime  bool          // in real time, not in a bubble of virtual time
 	messages  *memory.Source
 	source    *sourceLog
 	resources []string
@@ -40,11 +42,13 @@ type node struct {
 
 // newFleet makes a store whose calls take latency each, and so many resources.
 func newFleet(t *testing.T, latency time.Duration, resources int, global bool) *fleet {
+	return newFleetOver(t, smem.New(smem.WithLatency(latency)), resources, global)
+}
+
+func newFleetOver(t *testing.T, store backends.Store, resources int, global bool) *fleet {
 	f := &fleet{
-		t: t, store: smem.New(smem.WithLatency(latency)), messages: memory.New(), global: global,
-		nodes: map[string]*node{}, leads: map[string]bool{},
+		t: t, calls: newStoreLog(store), messages: memory.New(), global: global, nodes: map[string]*node{}, leads: map[string]bool{},
 	}
-	f.calls = &storeLog{Store: f.store}
 	f.source = newSourceLog(f.messages)
 	for i := range resources {
 		f.resources = append(f.resources, fmt.Sprintf("r%04d", i))
@@ -65,7 +69,7 @@ func (f *fleet) start(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
 		g, err := group.New(group.Config{
-			Name: "figures", Node: name, Store: f.calls, Source: f.source, GlobalBarrier: f.global,
+			Name: "figures", Node: name, Store: f.calls, Source: f.source, GlobalBarrier: f.global, TTL: f.ttl,
 			Resources: group.Static(f.resources...), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			OnEvent: func(e group.Event) {
 				if e.Kind == group.KindElected {
@@ -111,7 +115,9 @@ func (f *fleet) balanced(names ...string) {
 			f.t.Fatalf("node %s does not hold its share: %v\n%+v", name, err, f.nodes[name].Status())
 		}
 	}
-	synctest.Wait()
+	if !f.realTime {
+		synctest.Wait()
+	}
 }
 
 // coordinator is the name of the node that coordinates.

@@ -17,12 +17,22 @@ type storeCall struct {
 	keys       []string
 }
 
-// storeLog is a store that writes down each call.
+// storeLog is a store that writes down each call, and can cut nodes off for good.
 type storeLog struct {
 	backends.Store
 
 	mu    sync.Mutex
 	calls []storeCall
+	off   map[string]bool
+}
+
+func newStoreLog(s backends.Store) *storeLog { return &storeLog{Store: s, off: map[string]bool{}} }
+
+// cut loses all further requests of a node, for good.
+func (l *storeLog) cut(node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.off[node] = true
 }
 
 type sessionLog struct {
@@ -31,15 +41,24 @@ type sessionLog struct {
 	node string
 }
 
-func (l *storeLog) note(c storeCall) {
+// note writes a call down; an error when it does not reach the store.
+func (l *storeLog) note(ctx context.Context, c storeCall) error {
 	c.from = time.Now()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.calls = append(l.calls, c)
+	off := l.off[c.node]
+	l.mu.Unlock()
+	if off {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return nil
 }
 
 func (l *storeLog) Open(ctx context.Context, o backends.SessionOptions) (backends.Session, error) {
-	l.note(storeCall{node: o.Node, kind: "open"})
+	if err := l.note(ctx, storeCall{node: o.Node, kind: "open"}); err != nil {
+		return nil, err
+	}
 	s, err := l.Store.Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -48,30 +67,40 @@ func (l *storeLog) Open(ctx context.Context, o backends.SessionOptions) (backend
 }
 
 func (s *sessionLog) Renew(ctx context.Context, r backends.RenewRequest) (backends.RenewReply, error) {
-	s.log.note(storeCall{node: s.node, kind: "renew", prefixes: r.Digests, keys: r.Keys})
+	if err := s.log.note(ctx, storeCall{node: s.node, kind: "renew", prefixes: r.Digests, keys: r.Keys}); err != nil {
+		return backends.RenewReply{}, err
+	}
 	return s.Session.Renew(ctx, r)
 }
 
 func (s *sessionLog) Read(ctx context.Context, r backends.ReadRequest) (backends.ReadReply, error) {
-	s.log.note(storeCall{node: s.node, kind: "read", prefixes: r.Prefixes, keys: r.Keys})
+	if err := s.log.note(ctx, storeCall{node: s.node, kind: "read", prefixes: r.Prefixes, keys: r.Keys}); err != nil {
+		return backends.ReadReply{}, err
+	}
 	return s.Session.Read(ctx, r)
 }
 
 func (s *sessionLog) Commit(ctx context.Context, r backends.CommitRequest) (backends.CommitReply, error) {
-	s.log.note(storeCall{node: s.node, kind: "commit"})
+	if err := s.log.note(ctx, storeCall{node: s.node, kind: "commit"}); err != nil {
+		return backends.CommitReply{}, err
+	}
 	return s.Session.Commit(ctx, r)
 }
 
 func (s *sessionLog) Listen(ctx context.Context, address string, hint func()) error {
-	s.log.note(storeCall{node: s.node, kind: "listen", keys: []string{address}})
+	if err := s.log.note(ctx, storeCall{node: s.node, kind: "listen", keys: []string{address}}); err != nil {
+		return err
+	}
 	return s.Session.Listen(ctx, address, hint)
 }
 
 func (s *sessionLog) Close(ctx context.Context) error {
-	s.log.note(storeCall{node: s.node, kind: "close"})
+	if err := s.log.note(ctx, storeCall{node: s.node, kind: "close"}); err != nil {
+		return err
+	}
 	err := s.Session.Close(ctx)
 	if err == nil {
-		s.log.note(storeCall{node: s.node, kind: "closed"})
+		_ = s.log.note(ctx, storeCall{node: s.node, kind: "closed"})
 	}
 	return err
 }

@@ -55,9 +55,15 @@ func checkPlace(path string) error {
 	if err := refuse(int64(uint32(fs.Type))); err != nil {
 		return err
 	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%w: the folder cannot be written; give this user the right to: %w", backends.ErrFatal, err)
+	}
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return nil // it is yet to be made
+	}
+	if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil {
+		return fmt.Errorf("%w: the file cannot be written; give this user the right to: %w", backends.ErrFatal, err)
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -83,9 +82,4 @@ func remove(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func child(role string) int {
-	fmt.Fprintln(os.Stderr, "unknown role", role)
-	return 2
 }

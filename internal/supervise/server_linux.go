@@ -30,7 +30,7 @@ func serve() error {
 	}
 	// Caught, not ignored: a command would inherit that. The parent says when to stop.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2)
-	conn, err := inherited(3)
+	conn, err := inherited()
 	if err != nil {
 		return err
 	}
@@ -44,19 +44,23 @@ func serve() error {
 	return nil
 }
 
-func inherited(fd uintptr) (*net.UnixConn, error) {
-	f := os.NewFile(fd, "parent")
-	if f == nil {
-		return nil, fmt.Errorf("this mode is not started by hand: no file %d", fd)
+// inherited is the socket to the parent, on standard input: any other number might be that of a file which a command is to
+// inherit from whoever started the parent. It stays open there too; a command gets another standard input.
+func inherited() (*net.UnixConn, error) {
+	const byHand = "this mode is not started by hand: standard input is no socket"
+	fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", byHand, err)
 	}
+	f := os.NewFile(uintptr(fd), "parent")
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("this mode is not started by hand: %w", err)
+		return nil, fmt.Errorf("%s: %w", byHand, err)
 	}
 	u, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, fmt.Errorf("this mode is not started by hand: file %d is a %T", fd, c)
+		return nil, fmt.Errorf("%s but a %T", byHand, c)
 	}
 	return u, nil
 }

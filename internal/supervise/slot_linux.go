@@ -51,8 +51,8 @@ func startSlot(cfg Config) (*slot, error) {
 		cfg: cfg, w: &wire{conn: conn}, mark: markVariable + "=" + rand.Text(),
 		in: make(chan frame, 1), ended: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: cfg.Exe, Args: append([]string{"rebalancer"}, cfg.Args...), ExtraFiles: []*os.File{theirs},
-			Stdout: cfg.Stdout, Stderr: os.Stderr,
+			Path: cfg.Exe, Args: append([]string{"rebalancer"}, cfg.Args...),
+			Stdin: theirs, Stdout: cfg.Stdout, Stderr: os.Stderr,
 			// A session of its own: what the terminal sends must not reach it before the drain is over.
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 		},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // The test binary is also the supervisor, and the parent that tests kill.
@@ -127,6 +128,24 @@ func TestArgumentsAndEnvironmentAreBytes(t *testing.T) {
 	j.Env = append(j.Env, "ODD="+odd)
 	if res, err := newPool(t).Run(t.Context(), j); err != nil || res.Exit != 0 {
 		t.Fatalf("%+v, %v", res, err)
+	}
+}
+
+// What the parent leaves open for its children, like a lock that they are to hold too, reaches the command.
+func TestFilesThatAreToBeInherited(t *testing.T) {
+	t.Parallel()
+	p := newPool(t)
+	for range 2 {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY, 0) // not marked close-on-exec
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if res, err := p.Run(t.Context(), shell(`[ "$(readlink /proc/$$/fd/"$1")" = /dev/null ]`, strconv.Itoa(fd))); err != nil || res.Exit != 0 {
+			t.Errorf("file %d: %+v, %v", fd, res, err)
+		}
+		p.idle[0].hangUp() // the next one starts another supervisor
+		<-p.idle[0].ended
 	}
 }
 

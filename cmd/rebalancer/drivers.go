@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// storeDriver opens the stores of one URL scheme. A new driver is one file here and a line in storeDrivers.
+type storeDriver struct {
+	scheme string
+	form   string // for the help
+	// open opens the store. existing: it must be there already, else errNotFound.
+	open func(ctx context.Context, u *url.URL, existing bool) (backends.Store, error)
+}
+
+// sourceDriver opens the sources of one URL scheme. A new driver is one file here and a line in sourceDrivers.
+type sourceDriver struct {
+	scheme string
+	form   string
+	open   func(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, error)
+}
+
+// sourceOptions are the flags that concern a source.
+type sourceOptions struct {
+	success settle // delete or move
+	failure settle // move, stop or nothing
+	logger  *slog.Logger
+}
+
+// settle is the value of --on-success or --on-failure.
+type settle struct {
+	action string // "", "delete", "move" or "stop"
+	folder string // of move
+}
+
+// openSource is a source and what the command line wants to know of it.
+type openSource struct {
+	sources.Source
+	close func() error
+	// path says where a message's payload can be found, "" when it has no such place.
+	path func(*rebalancer.Message) string
+	// local says why the store must not be left out, "" when it may: the source is of this machine alone.
+	notLocal string
+}
+
+func storeDrivers() []storeDriver   { return []storeDriver{sqliteStore(), memoryStore()} }
+func sourceDrivers() []sourceDriver { return []sourceDriver{fileSource()} }
+
+// memoryStore explains itself: it is for programs, not for processes.
+func memoryStore() storeDriver {
+	return storeDriver{scheme: "memory", open: func(context.Context, *url.URL, bool) (backends.Store, error) {
+		return nil, usagef("a memory store lives in one process, nobody else would see it: use sqlite:///path for processes on one machine")
+	}}
+}
+
+func (p *program) openStore(ctx context.Context, raw string, existing bool) (backends.Store, error) {
+	u, err := parseURL("--store", raw)
+	if err != nil {
+		return nil, err
+	}
+	var forms []string
+	for _, d := range p.stores {
+		if d.scheme == u.Scheme {
+			return d.open(ctx, u, existing)
+		}
+		if d.form != "" {
+			forms = append(forms, d.form)
+		}
+	}
+	return nil, usagef("--store %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
+}
+
+func (p *program) openSource(ctx context.Context, raw string, o sourceOptions) (*openSource, error) {
+	u, err := parseURL("--source", raw)
+	if err != nil {
+		return nil, err
+	}
+	var forms []string
+	for _, d := range p.sources {
+		if d.scheme == u.Scheme {
+			return d.open(ctx, u, o)
+		}
+		forms = append(forms, d.form)
+	}
+	return nil, usagef("--source %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
+}
+
+// parseURL never shows what it was given when it cannot tell what in it may be a password.
+func parseURL(flag, raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		var bad *url.Error
+		if errors.As(err, &bad) {
+			err = bad.Err
+		}
+		return nil, usagef("%s is no URL: %v", flag, err)
+	}
+	if u.Scheme == "" {
+		return nil, usagef("%s must be a URL like file:///data or sqlite:///var/lib/app/group.db", flag)
+	}
+	return u, nil
+}
+
+// localPath is the absolute path that a URL like file:///path names.
+func localPath(u *url.URL) (string, error) {
+	switch {
+	case u.Opaque != "" || u.Host != "":
+		return "", usagef("%s: an absolute path is needed, after three slashes: %s:///path", u.Redacted(), u.Scheme)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", usagef("%s: only a path is allowed; write ? as %%3F and # as %%23", u.Redacted())
+	case u.Path == "":
+		return "", usagef("%s: the path is missing", u.Redacted())
+	case strings.ContainsRune(u.Path, 0):
+		return "", usagef("%s: a path cannot hold a zero byte", u.Redacted())
+	}
+	return u.Path, nil
+}
+
+// parseSettle reads --on-success or --on-failure; other is the word allowed beside move:DIR.
+func parseSettle(flag, value, other string) (settle, error) {
+	if value == "" || value == other {
+		return settle{action: value}, nil
+	}
+	if dir, ok := strings.CutPrefix(value, "move:"); ok && dir != "" {
+		return settle{action: "move", folder: dir}, nil
+	}
+	return settle{}, usagef("--%s is %q: it must be %s or move:DIR", flag, value, other)
+}
+
+func quoteIfOdd(s string) string {
+	if q := fmt.Sprintf("%q", s); s == "" || len(q) != len(s)+2 {
+		return q
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/backends/memory"
+	"github.com/rebalancer-go/rebalancer/internal/supervise"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == superviseMode {
+		os.Exit(supervise.Main())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// world is a program whose only store is in memory, shared by its calls.
+type world struct {
+	t     *testing.T
+	store *memory.Store
+	dir   string // root of the file source, with a directory "in"
+	env   map[string]string
+}
+
+type kept struct{ backends.Store }
+
+func (kept) Close() error { return nil }
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, store: memory.New(), dir: t.TempDir(), env: map[string]string{"REBALANCER_STORE": "test:"}}
+	if err := os.Mkdir(filepath.Join(w.dir, "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// result is what one call of the program did.
+type result struct {
+	code     int
+	out, err string
+}
+
+// safeBuffer may be written and read at the same time.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func (w *world) program(out *os.File, errs *safeBuffer) *program {
+	return &program{
+		stdout: out, stderr: errs, supervisor: []string{superviseMode}, sources: sourceDrivers(),
+		lookup: func(k string) (string, bool) { v, ok := w.env[k]; return v, ok },
+		stores: []storeDriver{{scheme: "test", form: "test:", open: func(context.Context, *url.URL, bool) (backends.Store, error) {
+			return kept{w.store}, nil
+		}}, memoryStore()},
+	}
+}
+
+func (w *world) run(ctx context.Context, args ...string) result {
+	w.t.Helper()
+	out, err := os.CreateTemp(w.t.TempDir(), "out")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer out.Close()
+	var errs safeBuffer
+	code := w.program(out, &errs).run(ctx, args)
+	b, err := os.ReadFile(out.Name())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return result{code, string(b), errs.String()}
+}
+
+// want runs the program and checks its exit code and that both outputs hold what is asked for.
+func (w *world) want(code int, out, errs string, args ...string) result {
+	w.t.Helper()
+	r := w.run(w.t.Context(), args...)
+	if r.code != code || !strings.Contains(r.out, out) || !strings.Contains(r.err, errs) {
+		w.t.Errorf("rebalancer %s: exit %d, want %d\n--- stdout (want %q)\n%s--- stderr (want %q)\n%s",
+			strings.Join(args, " "), r.code, code, out, r.out, errs, r.err)
+	}
+	return r
+}
+
+// put writes messages into the directory in.
+func (w *world) put(names ...string) {
+	w.t.Helper()
+	for _, n := range names {
+		if err := os.WriteFile(filepath.Join(w.dir, "in", n), []byte("body of "+n), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) left(dir string) []string {
+	w.t.Helper()
+	es, err := os.ReadDir(filepath.Join(w.dir, dir))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range es {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// consume is a call of consume on the directory in, with flags and perhaps a command.
+func (w *world) consume(flags ...string) []string {
+	return append([]string{"consume", "g", "--source", "file://" + w.dir, "--resource", "in", "--ttl", "5s"}, flags...)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("gave up waiting until %s", what)
+		}
+	}
+}
+
+func lineCount(file string) int {
+	b, _ := os.ReadFile(file)
+	return bytes.Count(b, []byte("\n"))
+}

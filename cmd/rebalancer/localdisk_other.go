@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// networkDisk cannot tell here.
+func networkDisk(string) string { return "" }

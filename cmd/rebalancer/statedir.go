@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// defaultStore is the URL of the store that is used when none is named: a file of this user on this machine.
+func (p *program) defaultStore() (string, error) {
+	dir, ok := p.lookup("XDG_STATE_HOME")
+	if !ok || !filepath.IsAbs(dir) { // a relative one is to be ignored, says its specification
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("no place for the default store: %w: give --store", err)
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	dir = filepath.Join(dir, "rebalancer")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of the default store: %w: give --store", err)
+	}
+	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "rebalancer.db")}).String(), nil
+}

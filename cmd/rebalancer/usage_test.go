@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/admin"
+	"github.com/rebalancer-go/rebalancer/group"
+)
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	src := []string{"--source", "file://" + w.dir, "--resource", "in"}
+	consume := func(flags ...string) []string {
+		return append(append([]string{"consume", "g"}, src...), flags...)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "a command is missing"},
+		{[]string{"frobnicate"}, `no command "frobnicate"`},
+		{[]string{"resources"}, "resources list"},
+		{[]string{"help", "frobnicate"}, `no command "frobnicate"`},
+		{[]string{"consume"}, "arguments are missing"},
+		{[]string{"consume", "g"}, "--source is missing"},
+		{[]string{"consume", "g"}, "--resource NAME or --registered is missing"},
+		{[]string{"consume", "g"}, "--on-success must say"},
+		{consume("--registered", "--", "true"), "exclude each other"},
+		{consume("--frob", "--", "true"), "flag provided but not defined: -frob"},
+		{consume("--ttl", "soon", "--", "true"), "invalid value"},
+		{consume("--ttl", "0s", "--", "true"), "--ttl is 0s"},
+		{consume("--barrier", "none", "--", "true"), `--barrier is "none"`},
+		{consume("--on-success", "keep"), `--on-success is "keep": it must be delete or move:DIR`},
+		{consume("--on-success", "move:"), `--on-success is "move:"`},
+		{consume("--on-success", "delete", "--on-failure", "delete"), `--on-failure is "delete": it must be stop or move:DIR`},
+		{consume("--concurrency", "0", "--", "true"), "--concurrency is 0"},
+		{consume("--count", "-1", "--", "true"), "--count is -1"},
+		{consume("--"), "the command after -- is missing"},
+		{consume("--", "/no/such/command"), "cannot be run"},
+		{consume("--on-success", "delete", "--node", "a/b"), "Node"},
+		{append(consume("--on-success", "delete"), "surplus"), "too many arguments"},
+		{consume("--resource", "in/", "--on-success", "delete"), "one directory"},
+		{[]string{"consume", "g", "--source", "ftp://user:secret@host/x", "--resource", "in", "--on-success", "delete"}, `"ftp" is not known`},
+		{[]string{"consume", "g", "--source", "file://dir/x", "--resource", "in", "--on-success", "delete"}, "three slashes"},
+		{[]string{"consume", "g", "--source", "/data", "--resource", "in", "--on-success", "delete"}, "must be a URL"},
+		{consume("--on-success", "delete", "--store", "memory://"), "one process"},
+		{consume("--on-success", "delete", "--store", "mysql://u:secret@h/d"), `"mysql" is not known`},
+		{consume("--on-success", "delete", "--store", "mysql://u:secret@h:port/d"), "no URL"},
+		{[]string{"describe", "g", "-o", "xml"}, "text or json"},
+		{[]string{"describe", "a/b"}, `contains "/"`},
+		{[]string{"describe", "g", "--", "x"}, "nothing is expected after --"},
+		{[]string{"resources", "add", "g"}, "arguments are missing"},
+		{[]string{"create", "g", "--ttl", "1ms"}, "at least 100ms"},
+	} {
+		r := w.want(codeUsage, "", c.want, c.args...)
+		if strings.Contains(r.err, "secret") {
+			t.Errorf("%q shows a password: %s", c.args, r.err)
+		}
+		if r.out != "" || !strings.Contains(r.err, " -h`") {
+			t.Errorf("%q: stdout %q, stderr without a hint: %q", c.args, r.out, r.err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
+		if r := w.want(codeDone, "rebalancer consume orders", "", args...); r.err != "" {
+			t.Errorf("%q wrote to stderr: %s", args, r.err)
+		}
+	}
+	for _, c := range w.program(nil, nil).commands() {
+		args := strings.Fields(c.name)
+		a := w.want(codeDone, "Usage: rebalancer "+c.name, "", append([]string{"help"}, args...)...)
+		b := w.want(codeDone, "Usage: rebalancer "+c.name, "", append(args, "-h")...)
+		if a.out != b.out || a.err != "" {
+			t.Errorf("%s: help differs from -h, or wrote to stderr: %q", c.name, a.err)
+		}
+		f := newFlags(&c)
+		c.setup(f)
+		f.VisitAll(func(fl *flag.Flag) {
+			if !strings.Contains(a.out, "-"+fl.Name) {
+				t.Errorf("%s: the help lacks --%s", c.name, fl.Name)
+			}
+		})
+	}
+	w.want(codeDone, "rebalancer ", "", "version")
+}
+
+// Every flag of every command has its variable, and the flag wins.
+func TestFlagsFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{
+		"ttl": "7s", "drain": "7s", "exit-idle": "7s", "concurrency": "7", "priority": "7", "attempts": "7", "count": "7",
+		"registered": "true", "resource": "a,b c",
+	}
+	w := newWorld(t)
+	for _, c := range w.program(nil, nil).commands() {
+		f := newFlags(&c)
+		c.setup(f)
+		var names []string
+		f.VisitAll(func(fl *flag.Flag) { names = append(names, fl.Name) })
+		for _, name := range names {
+			v := values[name]
+			if v == "" {
+				v = "value"
+			}
+			variable := "REBALANCER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			get := func(env string, args ...string) string {
+				f := newFlags(&c)
+				c.setup(f)
+				if _, _, err := f.parse(args, func(k string) (string, bool) { return env, k == variable }); err != nil {
+					t.Errorf("%s %s: %v", c.name, name, err)
+				}
+				return f.Lookup(name).Value.String()
+			}
+			if got := get(v); got != v {
+				t.Errorf("%s: %s=%s gives %q", c.name, variable, v, got)
+			}
+			if got, want := get(""), f.Lookup(name).DefValue; got != want {
+				t.Errorf("%s: an empty %s gives %q, want the default %q", c.name, variable, got, want)
+			}
+			if _, number := values[name]; number && name != "resource" && name != "registered" {
+				other := strings.ReplaceAll(v, "7", "9")
+				if got := get(other, "--"+name+"="+v); got != v {
+					t.Errorf("%s: the flag does not win over %s: %q", c.name, variable, got)
+				}
+			}
+		}
+	}
+	w.env["REBALANCER_TTL"] = "soon"
+	w.want(codeUsage, "", `invalid value "soon" in REBALANCER_TTL`, "create", "g")
+	w.env["REBALANCER_TTL"] = "7s"
+	w.env["REBALANCER_OUTPUT"] = "json"
+	w.want(codeDone, "", "", "create", "g")
+	w.want(codeDone, `"ttl": 7`, "", "describe", "g")
+	w.want(codeDone, "ttl 7s", "", "describe", "g", "-o", "text")
+}
+
+func TestArgumentsAnywhere(t *testing.T) {
+	t.Parallel()
+	f := newFlags(&command{})
+	n := f.Int("n", 0, "")
+	pos, rest, err := f.parse([]string{"a", "-n", "1", "b", "--n=2", "c", "--", "-n", "x", "--"}, func(string) (string, bool) { return "", false })
+	if err != nil || !reflect.DeepEqual(pos, []string{"a", "b", "c"}) || !reflect.DeepEqual(rest, []string{"-n", "x", "--"}) || *n != 2 {
+		t.Errorf("%q, %q, %d, %v", pos, rest, *n, err)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for want, errs := range map[int][]error{
+		codeFailed:   {errors.New("x"), context.Canceled},
+		codeUsage:    {usagef("x"), group.ErrInvalid, admin.ErrInvalid, errors.Join(usagef("x"), usagef("y"))},
+		codeNotFound: {admin.ErrNotFound, fmt.Errorf("x: %w", &kindError{errNotFound, "y"})},
+		codeRefused:  {admin.ErrRefused, group.ErrMismatch, group.ErrSuperseded, group.ErrDeleted, &kindError{errRefused, "y"}},
+		codeStuck:    {group.ErrStuck},
+	} {
+		for _, err := range errs {
+			if got := exitCode(fmt.Errorf("wrapped: %w", err)); got != want {
+				t.Errorf("%v: %d, want %d", err, got, want)
+			}
+		}
+	}
+}
+
+func TestDefaultStore(t *testing.T) {
+	t.Parallel()
+	w, state := newWorld(t), t.TempDir()
+	w.env["XDG_STATE_HOME"] = filepath.Join(state, "a b?")
+	got, err := w.program(nil, nil).defaultStore()
+	if want := "sqlite://" + state + "/a%20b%3F/rebalancer/rebalancer.db"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if fi, err := os.Stat(filepath.Join(state, "a b?", "rebalancer")); err != nil || fi.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", fi, err)
+	}
+}
+
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want(codeNotFound, "", "no such group", "describe", "g")
+	w.want(codeNotFound, "", "no such group", "resources", "add", "g", "a")
+	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "30s")
+	w.want(codeDone, "", "exists already", "create", "g", "--registered", "--ttl", "30s")
+	w.want(codeRefused, "", "other settings", "create", "g")
+	w.want(codeDone, "", "b registered\na registered", "resources", "add", "g", "b", "a", "new\nline")
+	w.want(codeDone, "", "a was registered already", "resources", "add", "g", "a")
+	if r := w.want(codeDone, "", "", "resources", "list", "g"); r.out != "a\nb\n\"new\\nline\"\n" {
+		t.Errorf("list: %q", r.out)
+	}
+	w.want(codeDone, "", "b removed\nc was not registered", "resources", "remove", "g", "b", "c")
+	w.want(codeDone, "", "", "create", "static")
+	w.want(codeRefused, "", "not registered", "resources", "list", "static")
+	if r := w.want(codeDone, "", "", "groups"); r.out != "g\nstatic\n" {
+		t.Errorf("groups: %q", r.out)
+	}
+}
+
+func TestDescribeGolden(t *testing.T) {
+	t.Parallel()
+	d := admin.Description{
+		Group: "orders", Settings: admin.Settings{Barrier: "global", Origin: "registered", TTL: 30 * time.Second},
+		Coordinator: "one", Epoch: 7, Generation: 3, Barrier: "closed",
+		Nodes: []admin.Node{
+			{Name: "one", Version: "v0.1.0", Weight: 1, Holds: 2, Assigned: 1, Left: 28340 * time.Millisecond, Labels: map[string]string{"zone": "a", "x": "y"}},
+			{Name: "two", Priority: 5, Weight: 2, Max: 10, Leaving: true, Left: -1, Assigned: 1},
+		},
+		Resources: []admin.Resource{
+			{Name: "in", State: admin.StateHeld, Owner: "one", Fence: 1700000000000001, Since: time.Unix(1700000000, 0)},
+			{Name: "new\nline", State: admin.StateWaiting, Next: "two", Reason: "two has not\nclaimed it yet"},
+			{Name: "out", State: admin.StateMoving, Owner: "one", Next: "two", Fence: 5, Since: time.Unix(1700000060, 0), Reason: "one has not given it back yet"},
+		},
+	}
+	for name, write := range map[string]func(f *strings.Builder) error{
+		"describe.txt":  func(b *strings.Builder) error { return describeText(b, d) },
+		"describe.json": func(b *strings.Builder) error { return describeJSON(b, d) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("testdata", name)
+		if os.Getenv("REWRITE") != "" {
+			if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || b.String() != string(want) {
+			t.Errorf("%v; %s is not (REWRITE=1 go test writes it anew)\n%s", err, file, b.String())
+		}
+	}
+}

@@ -1,0 +1,90 @@
+# What the suites share. A suite calls `run` for a command and `gotest` for tests of Go; each adds a line to the results.
+
+STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.7.0
+LONG='/(coord/sim|integration/.*|integration)$' # packages with suites of their own
+
+# prepare looks for what the suites need, gets it where it may, and makes a place for their results.
+prepare() {
+	export HOME=${HOME:-/tmp}
+	command -v go >/dev/null || { echo "Go is missing: see https://go.dev/dl" >&2; exit 1; }
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/rebalancer-test.XXXXXX")
+	trap 'rm -rf "$WORK"' EXIT
+	trap 'exit 130' INT TERM
+	RESULTS=$WORK/results
+	: >"$RESULTS"
+	BEGAN=$(date +%s)
+	SEED=${SEED:-$((0x$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')))}
+	export REBAL_REQUIRE=${REBAL_REQUIRE:-embedded} # what must not be skipped for want of it
+	echo "seed $SEED"
+	go build -o "$WORK/testreport" ./internal/testreport || exit 1
+}
+
+# packages lists those that have no suite of their own.
+packages() { go list ./... | grep -Ev "$LONG"; }
+
+heading() { printf '\n=== %s\n' "$*"; }
+
+# run NAME COMMAND…: one suite that passes or fails as a whole.
+run() {
+	local name=$1 began=$SECONDS result=ok passed=1 failed=0
+	shift
+	heading "$name"
+	"$@" || { result=FAILED passed=0 failed=1; }
+	printf '%s\t%d\t%d\t0\t%d\t%s\n' "$result" "$passed" "$failed" $((SECONDS - began)) "$name" >>"$RESULTS"
+}
+
+# gotest NAME ARGUMENTS…: go test.
+gotest() {
+	local name=$1 before after
+	shift
+	heading "$name"
+	echo "go test $*"
+	before=$(wc -l <"$RESULTS")
+	if ! go test -json "$@" 2>&1 | "$WORK/testreport" -results "$RESULTS" "$name"; then
+		after=$(tail -n 1 "$RESULTS")
+		if [ "$(wc -l <"$RESULTS")" = "$before" ] || [ "${after%%$'\t'*}" = ok ]; then # the command failed, no test did
+			printf 'FAILED\t0\t1\t0\t0\t%s (go test itself)\n' "$name" >>"$RESULTS"
+		fi
+	fi
+}
+
+# missing NAME WHY: a suite that cannot run here. That is a failure.
+missing() {
+	heading "$1"
+	printf '\n*** %s CANNOT RUN: %s\n\n' "$1" "$2" >&2
+	printf 'SKIPPED\t0\t0\t0\t0\t%s: %s\n' "$1" "$2" >>"$RESULTS"
+}
+
+# need_cc gets a C compiler, on a Debian system that we own.
+need_cc() {
+	command -v "$(go env CC)" >/dev/null && return 0
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+	echo "installing gcc"
+	export DEBIAN_FRONTEND=noninteractive
+	{ apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } >"$WORK/apt.log" 2>&1 || {
+		tail -n 20 "$WORK/apt.log"
+		return 1
+	}
+	command -v "$(go env CC)" >/dev/null
+}
+
+# ground says what all this ran on.
+ground() {
+	printf '%s, %s cores, %s\n' "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN)" "$(go env GOVERSION)"
+	printf 'SQLite %s (modernc.org/sqlite %s), files on %s\n' \
+		"$(go run ./internal/testground 2>/dev/null || echo '?')" \
+		"$(go list -m -f '{{.Version}}' modernc.org/sqlite 2>/dev/null)" \
+		"$(stat -f -c %T "$WORK" 2>/dev/null || echo 'an unknown file system')"
+	printf 'race detector: %s\n' "$("$(go env CC)" --version 2>/dev/null | head -n 1 || true)"
+}
+
+summary() {
+	heading summary
+	ground
+	printf 'seed %s%s, %d s in all\n\n' "$SEED" "${SOAK:+, soak}" $(($(date +%s) - BEGAN))
+	awk -F '\t' '
+		{ printf "  %-11s %6d passed %4d failed %5d s   %s%s\n", $1, $2, $3, $5, $6, $4 ? " (" $4 " not possible for the store)" : ""
+		  passed += $2; failed += $3; if ($1 != "ok" && $3 == 0) failed++ }
+		END { printf "\n%d passed, %d failed\n", passed, failed; exit failed > 0 || passed == 0 }' "$RESULTS"
+	exit
+}

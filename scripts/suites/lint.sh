@@ -1,0 +1,17 @@
+formatted() {
+	local list
+	list=$(gofmt -l .) && [ -z "$list" ] || { echo "gofmt -w: $list"; return 1; }
+}
+other_platforms() {
+	local os
+	for os in darwin freebsd windows; do
+		GOOS=$os CGO_ENABLED=0 go build ./... || { echo "on $os"; return 1; }
+	done
+}
+
+run "lint: gofmt" formatted
+run "lint: go vet" go vet ./...
+run "lint: staticcheck ${STATICCHECK##*@}" go run "$STATICCHECK" ./...
+run "lint: modules are tidy" go mod tidy -diff
+run "lint: builds for darwin, freebsd, windows" other_platforms
+gotest "lint: rules of the module" ./internal/arch

@@ -1,0 +1,1 @@
+gotest "tests: every package, shuffled" -shuffle="$SEED" $(packages)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs the suites, all or those that are named, and ends with a summary. See --help.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+SUITES="lint tests race repeat worlds search processes quickstart bench newest"
+
+usage() {
+	cat <<'TEXT'
+usage: scripts/test.sh [--soak] [SUITE…]
+
+  lint        gofmt, go vet, staticcheck, tidy modules, other platforms build
+  tests       go test of every package, shuffled
+  race        the same under the race detector (needs a C compiler)
+  repeat      the protocol's tests 50 times in random order
+  worlds      10,000 simulated groups from a fresh seed (soak: 200,000)
+  search      every state of small groups; each guard of the protocol removed in turn
+  processes   processes killed and frozen over SQLite and real files (soak: ten times as often)
+  quickstart  go run ./examples/quickstart does what it says
+  bench       the benchmarks build and run briefly
+  newest      the newest version of every dependency passes too
+
+SEED=N repeats the worlds and the shuffles of an earlier run: the summary shows it.
+A suite that cannot run counts as failed.
+TEXT
+}
+
+SOAK=
+chosen=
+for arg in "$@"; do
+	case $arg in
+	--soak) SOAK=1 ;;
+	-h | --help) usage; exit 0 ;;
+	*)
+		case " $SUITES " in
+		*" $arg "*) chosen="$chosen $arg" ;;
+		*) usage >&2; exit 2 ;;
+		esac
+		;;
+	esac
+done
+
+prepare
+for suite in ${chosen:-$SUITES}; do
+	. "scripts/suites/$suite.sh"
+done
+summary

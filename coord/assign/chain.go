@@ -37,7 +37,7 @@ func (f *flow) first(n int32, g goal, cursor *int) int32 {
 	}
 	for ; *cursor < len(g.sources); *cursor++ {
 		a := g.sources[*cursor]
-		if s.dist[a] != 0 || s.parent[a] >= 0 || !f.gives(a, g) {
+		if s.dist[a] != 0 || !f.gives(a, g) { // others lie behind another source, perhaps on this very chain
 			continue
 		}
 		if r := f.tight(a, n); r >= 0 {

@@ -55,10 +55,10 @@ func (f *flow) begin() {
 // from makes n, which is not blocked, a start of chains.
 func (f *flow) from(n int32) { f.reached(n, 0, -1) }
 
-// reached records that a chain of cost d, less than what was known, comes to n from a.
+// reached records that a chain of cost d, less than what was known, comes to n from a. The level of
+// d is there already.
 func (f *flow) reached(n, d, a int32) {
 	s := &f.search
-	f.level(d) // raises high
 	for ; s.low > d; s.low-- {
 		copy(s.levels[(s.zero+int(s.low)-1)*f.words:][:f.words], s.blocked)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,18 +147,18 @@ func TestHintFaults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		heard := 0
-		if err := w.h.Listen(t.Context(), "a", func() { heard++ }); err != nil {
+		var heard atomic.Int64
+		if err := w.h.Listen(t.Context(), "a", func() { heard.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 		w.store.SetPlan(faultstore.Script(faultstore.Match{Kinds: []faultstore.Kind{faultstore.Hint}},
 			faultstore.Fault{Before: true}, faultstore.Fault{After: true}, faultstore.Fault{Delay: time.Second}, faultstore.Fault{Delay: time.Hour}))
-		for i, want := range []int{0, 2, 2, 3} {
+		for i, want := range []int64{0, 2, 2, 3} {
 			if _, err := commit(t.Context(), w.plain, fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
-			if heard != want {
-				t.Fatalf("after commit %d: %d hints, want %d", i, heard, want)
+			if got := heard.Load(); got != want {
+				t.Fatalf("after commit %d: %d hints, want %d", i, got, want)
 			}
 			if i == 2 {
 				<-time.After(2 * time.Second)
@@ -169,8 +170,8 @@ func TestHintFaults(t *testing.T) {
 		}
 		<-time.After(2 * time.Hour)
 		synctest.Wait()
-		if heard != 3 {
-			t.Fatalf("%d hints after Close", heard)
+		if got := heard.Load(); got != 3 {
+			t.Fatalf("%d hints after Close", got)
 		}
 	})
 }

@@ -126,7 +126,7 @@ func (f *file) prepare(t *sqlstore.Tx) error {
 }
 
 func (f *file) read(ctx context.Context, fn func(*sqlstore.Tx) error) error {
-	c, err := f.db.Conn(ctx)
+	c, err := f.store.connect(ctx, f.db)
 	if err != nil {
 		return err
 	}
@@ -146,6 +146,12 @@ func (f *file) read(ctx context.Context, fn func(*sqlstore.Tx) error) error {
 	}
 	_, end := c.ExecContext(inner, "ROLLBACK")
 	return errors.Join(err, end)
+}
+
+// connect gives a connection. A new one reads the file, which somebody may just have locked.
+func (s *Store) connect(ctx context.Context, db *sql.DB) (c *sql.Conn, err error) {
+	err = s.patiently(ctx, func() error { c, err = db.Conn(ctx); return err })
+	return c, err
 }
 
 // begin starts a transaction that holds the lock for writing.

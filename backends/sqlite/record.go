@@ -116,7 +116,7 @@ func (s *Store) make(ctx context.Context, prove bool) (err error) {
 		return err
 	}
 	defer db.Close()
-	c, err := db.Conn(ctx)
+	c, err := s.connect(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s *Store) tryOpen(ctx context.Context) (_ *file, err error) {
 		return nil, errMoved
 	}
 	for _, c := range []**sql.Conn{&f.writer, &f.watch} {
-		if err = s.patiently(ctx, func() (err error) { *c, err = f.db.Conn(ctx); return err }); err != nil {
+		if *c, err = s.connect(ctx, f.db); err != nil {
 			return nil, s.unlessGone(err)
 		}
 	}

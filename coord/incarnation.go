@@ -57,7 +57,9 @@ func (m *Machine) noticed(ev ReadDone) {
 		m.stepDownHere("the store lost data")
 	}
 	m.follow.forget()
-	m.bar = barrierState{stoppedFor: m.bar.stoppedFor}
+	// Generations of another incarnation do not compare: who kept to the newest that it had stopped for would wait for ever
+	// where the store went back to an earlier one that is open.
+	m.bar = barrierState{}
 	m.set.known = false
 	m.set.reborn = true
 	m.member.version = 0

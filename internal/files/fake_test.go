@@ -29,6 +29,7 @@ type fake struct {
 	stats int
 	lists int
 	block chan struct{} // List waits for it when set
+	hang  time.Duration // Move takes so long
 	inode int
 }
 
@@ -161,6 +162,11 @@ func (p *fake) Remove(ctx context.Context, name string, want Info) error {
 }
 
 func (p *fake) Move(ctx context.Context, name string, want Info, folder, as string) error {
+	select {
+	case <-time.After(p.hang):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	err := p.begin(ctx, "move", name)
 	defer p.mu.Unlock()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -33,7 +34,7 @@ func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 	failed := map[int]error{}
 	for i := range s {
 		if err := r.settleOne(both, &s[i]); err != nil {
-			failed[i] = fmt.Errorf("settle %q of %q: %w", s[i].Message.Key, r.resource, err)
+			failed[i] = fmt.Errorf("settle %s of %q: %w", label(s[i].Message), r.resource, err)
 		}
 	}
 	if len(failed) > 0 {
@@ -42,16 +43,24 @@ func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 	return nil
 }
 
+// label names a message in an error; there may be none.
+func label(m *rebalancer.Message) string {
+	if m == nil {
+		return "no message"
+	}
+	return strconv.Quote(m.Key)
+}
+
 func (r *Reader) settleOne(ctx context.Context, s *sources.Settlement) error {
 	r.mu.Lock()
 	f := r.hand[s.Message]
 	closed := r.closed
 	r.mu.Unlock()
+	if closed { // first: Close has emptied the hand
+		return sources.ErrClosed
+	}
 	if f == nil {
 		return nil
-	}
-	if closed {
-		return sources.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
 		return err

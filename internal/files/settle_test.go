@@ -223,6 +223,43 @@ func TestSettleBesideAHangingList(t *testing.T) {
 	})
 }
 
+// TestCloseWaitsForASettlement: the file that is being moved is moved, the next one is given back, and Close returns
+// when that is certain, or when its own context ends.
+func TestCloseWaitsForASettlement(t *testing.T) {
+	t.Parallel()
+	for _, hang := range []time.Duration{time.Minute, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newFake()
+			r := reader(t, p, Options{Success: "done"})
+			p.put("a", "")
+			p.put("b", "")
+			ms, _ := fetch(t, r, 2)
+			p.hang = hang
+			settled := make(chan error, 1)
+			go func() { settled <- r.Settle(t.Context(), settlements(sources.Done, ms...)) }()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			start := time.Now()
+			err := r.Close(ctx)
+			took := time.Since(start)
+			synctest.Wait()
+			if serr := <-settled; !errors.Is(serr, sources.ErrClosed) {
+				t.Errorf("Settle: %v; want ErrClosed for b", serr)
+			}
+			if p.files["b"] == nil {
+				t.Error("b was settled after Close began")
+			}
+			if hang == time.Minute && (err != nil || took != time.Minute || p.files["a"] != nil) {
+				t.Errorf("Close: %v after %v", err, took)
+			}
+			if hang == time.Hour && (!errors.Is(err, context.DeadlineExceeded) || took != 10*time.Minute || p.files["a"] == nil) {
+				t.Errorf("Close beside a move that hangs: %v after %v", err, took)
+			}
+		})
+	}
+}
+
 func TestSpareNames(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)

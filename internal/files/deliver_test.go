@@ -132,7 +132,7 @@ func TestOrderByTime(t *testing.T) {
 				p.files[fmt.Sprintf("%06d", i)].mod = time.Unix(int64(n-i/2), 0) // newest first, in pairs
 			}
 		})
-		r := reader(t, p, Options{ByTime: true})
+		r := reader(t, p, Options{ByTime: true, StableFor: -1})
 		_, keys := fetch(t, r, n)
 		var want []string
 		for i := n - 2; i >= 0; i -= 2 {

@@ -187,7 +187,7 @@ const (
 	missing
 )
 
-// look observes a file. It is ready when the observation equals the one before, which is old enough.
+// look observes a file. It is ready when this observation equals the first, and that is old enough.
 func (r *Reader) look(ctx context.Context, f *file) verdict {
 	before, had := f.info, f.observed
 	if v := r.observe(ctx, f); v != notYet {
@@ -199,7 +199,7 @@ func (r *Reader) look(ctx context.Context, f *file) verdict {
 	if had && !before.Same(f.info) {
 		f.attempt = 1 // another file under the old name
 	}
-	if now := time.Now(); (had && before.Same(f.info) || r.opt.StableFor == 0) && !f.dueAt().After(now) {
+	if !f.dueAt().After(time.Now()) { // a new or changed observation has put that off
 		return ready
 	}
 	return notYet

@@ -42,6 +42,39 @@ func TestChangedUnderTheHandler(t *testing.T) {
 	}
 }
 
+// TestAttempts: what the runtime counted in the message counts on, and another file under the name starts anew.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newFake()
+		r := reader(t, p, Options{Failed: "failed"})
+		p.put("a", "old")
+		for _, step := range []struct {
+			o     sources.Outcome
+			after int
+		}{{sources.Release, 4}, {sources.Retry, 5}} {
+			ms, _ := fetch(t, r, 1)
+			ms[0].Attempt = 4
+			settle(t, r, step.o, ms...)
+			ms, _ = fetch(t, r, 1)
+			if ms[0].Attempt != step.after {
+				t.Errorf("attempt %d after outcome %d, want %d", ms[0].Attempt, step.o, step.after)
+			}
+			settle(t, r, sources.Release, ms...)
+		}
+		p.put("a", "new")
+		ms, _ := fetch(t, r, 1)
+		if ms[0].Attempt != 1 {
+			t.Errorf("attempt %d of a new file under the name, want 1", ms[0].Attempt)
+		}
+		ms[0].Attempt = 9
+		settle(t, r, sources.Reject, ms...)
+		if reason := p.moved["failed/a.reason.txt"]; !strings.Contains(reason, "attempts: 9") {
+			t.Errorf("the reason says %q", reason)
+		}
+	})
+}
+
 func TestChangedDuringARead(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(*fake){
@@ -124,6 +157,16 @@ func TestReadEnds(t *testing.T) {
 		inHand, err := ms[1].Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		p.put("c", "abc")
+		third, _ := fetch(t, r, 1)
+		worked, err := third[0].Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle(t, r, sources.Done, third...)
+		if c := worked.(*content); !c.src.(*fakeContent).closed {
+			t.Error("what a handler left open is open after its file is done")
 		}
 		settle(t, r, sources.Release, ms[0])
 		if _, err := left.Read(make([]byte, 1)); err == nil {

@@ -75,6 +75,16 @@ func TestOnlyRegularFiles(t *testing.T) {
 	if n, err := s.Lag(t.Context(), "in"); n != 0 || err != nil {
 		t.Errorf("Lag = %d, %v", n, err)
 	}
+	h, err := s.open("in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	for _, name := range []string{"link", "dangling", "fifo", "directory", "s"} { // what takes a name after the listing
+		if i, err := stat(h.root, name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("stat of %q: %+v, %v", name, i, err)
+		}
+	}
 	// What takes the name of a delivered file is not read, and a pipe does not block.
 	for what, replace := range map[string]func(p string) error{
 		"pipe":         func(p string) error { return syscall.Mkfifo(p, 0o600) },
@@ -310,8 +320,8 @@ func TestChangedFileIsNotDeleted(t *testing.T) {
 			if err := change(p); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := read(m); !errors.Is(err, rebalancer.ErrChanged) {
-				t.Errorf("%s: read: %v", what, err)
+			if rc, err := m.Open(t.Context()); !errors.Is(err, rebalancer.ErrChanged) {
+				t.Errorf("%s: open: %v, %v", what, rc, err)
 			}
 			settle(t, r, sources.Done, m)
 			if !strings.Contains(l.String(), "changed while") {

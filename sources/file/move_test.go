@@ -135,6 +135,27 @@ func TestFailedMoveLeavesTheFile(t *testing.T) {
 	want(t, filepath.Join(in, ".done"), "body")
 }
 
+// TestFolderThatIsTheDirectory: a folder that leads back would deliver its files again and again.
+func TestFolderThatIsTheDirectory(t *testing.T) {
+	t.Parallel()
+	top := root(t)
+	in, away := filepath.Join(top, "in"), filepath.Join(filepath.Dir(top), "away")
+	mkdir(t, away)
+	if err := os.Symlink(in, filepath.Join(away, "in")); err != nil {
+		t.Fatal(err)
+	}
+	cfg := quick(top)
+	cfg.OnSuccess = MoveTo(away)
+	r := open(t, newSource(t, cfg))
+	write(t, filepath.Join(in, "a"), "body")
+	if err := trySettle(r, sources.Done, fetch(t, r, 1)...); err == nil {
+		t.Error("a file was moved into its own directory")
+	}
+	if _, err := os.Stat(filepath.Join(in, "a")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNothingIsOverwritten(t *testing.T) {
 	t.Parallel()
 	top := root(t)

@@ -133,6 +133,29 @@ func TestCutAndRemove(t *testing.T) {
 	})
 }
 
+// TestCloseWakesAnotherReader: what one Reader gives back goes to the one that waits.
+func TestCloseWakesAnotherReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := New()
+		_ = s.Send("a", "1")
+		first, second := open(t, s, "a", 1), open(t, s, "a", 2)
+		fetch(t, first, 1)
+		got := make(chan int, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			ms, _ := second.Fetch(ctx, 1)
+			got <- len(ms)
+		}()
+		synctest.Wait()
+		_ = first.Close(t.Context())
+		if n := <-got; n != 1 {
+			t.Fatal("the Reader that waited got nothing")
+		}
+	})
+}
+
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
 	s := New()

@@ -134,6 +134,7 @@ func lockShared(ctx context.Context, path string) (*os.File, error) {
 // prove is false for who has one open itself.
 func lockToMake(ctx context.Context, path string, prove bool) (lock *os.File, proof bool, err error) {
 	before, _ := identify(path)
+	wasEmpty, _ := missing(path)
 	for over := time.Now().Add(time.Second); prove && time.Now().Before(over); {
 		f, err := tryLock(path, unix.LOCK_EX)
 		if err != nil || f != nil {
@@ -143,7 +144,7 @@ func lockToMake(ctx context.Context, path string, prove bool) (lock *os.File, pr
 			return nil, false, err
 		}
 		if empty, err := missing(path); err == nil && !empty {
-			if now, err := identify(path); err == nil && now != before {
+			if now, err := identify(path); err == nil && (wasEmpty || now != before) {
 				return nil, false, nil
 			}
 		}

@@ -248,11 +248,10 @@ func (n *node) cleanUp() error {
 	left := len(n.workers)
 	n.mu.Unlock()
 	err := n.result
-	ended := left == 0 || n.workersEnd()
-	if !ended && !errors.Is(err, ErrStuck) {
+	if left > 0 && !n.workersEnd() && !errors.Is(err, ErrStuck) {
 		err = errors.Join(err, ErrStuck)
 	}
-	if !n.calls.close(ended) {
+	if !n.calls.close() {
 		n.emit(Event{Kind: KindStore, Reason: fmt.Sprintf("calls of the store did not return within %v of their context's end", 2*closeTimeout)})
 	}
 	n.observer.close(n.cfg.Grace)

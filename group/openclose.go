@@ -103,16 +103,12 @@ func (w *worker) trouble(err error) {
 	w.emit(Event{Kind: KindSource, Err: err})
 }
 
-// keep takes an open reader, or closes it at once when the resource is to be given back; false then.
+// keep takes an open reader; false when the resource is to be given back already.
 func (w *worker) keep(r sources.Reader) bool {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.reader, w.closeOnce = r, new(sync.Once)
-	closing, once := w.closing.Load(), w.closeOnce
-	w.mu.Unlock()
-	if closing {
-		w.closeReader(r, once)
-	}
-	return !closing
+	return !w.closing.Load()
 }
 
 // closeReader closes a reader once, and waits for that when another goroutine does it.

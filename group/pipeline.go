@@ -89,13 +89,10 @@ func (w *worker) attempt(s *settler, it *item) (verdict, time.Duration) {
 	if err != nil {
 		return w.failed(s, it, err)
 	}
-	if w.lost.Load() {
-		return unworked, 0
-	}
 	if it.failures > 0 {
 		w.troubled(nil)
 	}
-	s.add(sources.Settlement{Message: it.m})
+	s.add(sources.Settlement{Message: it.m}) // which settles nothing after a loss
 	return settled, 0
 }
 
@@ -120,6 +117,12 @@ func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool)
 		ms, err := r.Fetch(w.fetchCtx, most)
 		if w.closing.Load() {
 			return nil, false // what was fetched all the same goes back when the reader is closed
+		}
+		if w.fetchCtx.Err() != nil { // a handler's failure ended it
+			if w.halted.Load() {
+				<-w.draining
+			}
+			return nil, false
 		}
 		if err == nil {
 			if fails > 0 || gone {

@@ -97,6 +97,7 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 	case Stop:
 		ev.Kind = KindHalted
 		w.halted.Store(true)
+		w.stopFetch() // also a fetch in progress, of other lanes
 		w.troubled(fmt.Errorf("%w: message %q (attempt %d): %w", ErrHalted, it.m.ID, it.m.Attempt, err))
 		w.emit(ev)
 		return halt, 0

@@ -52,6 +52,10 @@ func newStoreCalls(ctx context.Context, cfg *Config, post func(coord.Event)) *st
 
 // do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped.
 func (c *storeCalls) do(timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
+	c.doWithin(c.ctx, timeout, call, late)
+}
+
+func (c *storeCalls) doWithin(parent context.Context, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
 	c.doUnder(c.ctx, timeout, call, late)
 }
 
@@ -116,7 +120,7 @@ func (c *storeCalls) open(a coord.OpenSession) {
 	c.do(timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
 }
 
-// discard closes a session that is not used.
+// discard closes a session that was opened too late to be used.
 func (c *storeCalls) discard(s backends.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeTimeout)
 	defer cancel()
@@ -207,22 +211,10 @@ func (c *storeCalls) accept(incarnation string) {
 	}
 }
 
-// close ends all calls and waits for them, but not long for a driver that breaks its contract and hangs. Sessions that the
-// machine left open when it ended are closed too if nothing is worked under them any more; else they are left to expire.
-func (c *storeCalls) close(unused bool) (clean bool) {
+// close ends all calls, but for the closing of sessions, and waits for them; not long for a driver that breaks its contract
+// and hangs.
+func (c *storeCalls) close() (clean bool) {
 	c.cancel()
-	if unused {
-		c.mu.Lock()
-		for _, s := range c.sessions { // side by side
-			c.wg.Add(1)
-			go func() {
-				defer c.wg.Done()
-				c.discard(s)
-			}()
-		}
-		clear(c.sessions)
-		c.mu.Unlock()
-	}
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()
 	return !sleep(done, 2*closeTimeout)

@@ -111,7 +111,7 @@ func TestEveryRequestIsAnsweredOnceAndInTime(t *testing.T) {
 		if d := time.Since(began); d != time.Second {
 			t.Errorf("answered after %v", d)
 		}
-		if c.close(false) {
+		if c.close() {
 			t.Error("calls that hang have returned")
 		}
 		close(free)
@@ -136,7 +136,7 @@ func TestSessionThatIsNotOpenHere(t *testing.T) {
 			t.Errorf("%+v", ev)
 		}
 		c.listen(coord.Listen{Session: "x", Address: "a"})
-		c.close(false)
+		c.close()
 	})
 }
 
@@ -162,7 +162,7 @@ func TestSessionOpenedTooLateIsClosed(t *testing.T) {
 		if n := store.Calls().Close; n != 1 {
 			t.Errorf("closed %d sessions", n)
 		}
-		c.close(false)
+		c.close()
 	})
 }
 
@@ -227,7 +227,7 @@ func TestListen(t *testing.T) {
 		synctest.Wait()
 		c.closeSession(coord.CloseSession{Req: 2, Session: o.Session}) // ends what tries to listen
 		<-events
-		if !c.close(false) {
+		if !c.close() {
 			t.Error("something still runs")
 		}
 	})

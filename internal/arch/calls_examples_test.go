@@ -31,6 +31,7 @@ func sleepRule() rule {
 			"group/b_test.go": "package group\nimport \"time\"\nfunc f(ok func() bool) { for !ok() { time.Sleep(1) } }\n",
 			"group/c_test.go": "package group\nimport \"time\"\nfunc f() { bubble(func() { time.Sleep(1) }) }\n",
 			"group/d.go":      "package group\nimport \"time\"\nfunc f() { time.Sleep(1) }\n",
+			"admin/e_test.go": "package admin\nimport \"time\"\nfunc f() {\n\ttime.Sleep(1) // the work\n}\n",
 		},
 	}
 }

@@ -25,7 +25,8 @@ func checkClock(m *module) []string {
 }
 
 // checkSleep finds sleeps in tests that wait for something to have happened. A sleep is fine in virtual time, where it is exact, and
-// between two looks at a condition in a loop.
+// between two looks at a condition in a loop; one that is something else, such as the work of a process that is to be killed, says so on
+// its line.
 func checkSleep(m *module) []string {
 	var bad []string
 	for _, p := range m.pkgs {
@@ -35,18 +36,26 @@ func checkSleep(m *module) []string {
 				continue
 			}
 			fine := loopsOf(f.ast)
-			if bubbles { // the package may have a helper that makes a bubble around a function
-				fine = append(fine, argumentsOf(f.ast)...)
+			if bubbles { // the package may have a helper that makes a bubble around a function, and fakes that work in it
+				fine = append(fine, bubbledIn(f.ast)...)
 			}
 			f.calls(func(call *ast.CallExpr, pkg, fn string) {
 				inside := slices.ContainsFunc(fine, func(n ast.Node) bool { return n.Pos() <= call.Pos() && call.End() <= n.End() })
-				if pkg == "time" && fn == "Sleep" && !inside {
+				if pkg == "time" && fn == "Sleep" && !inside && !m.explained(f, call) {
 					bad = append(bad, m.at(call, "time.Sleep in a test: look at a condition in a loop with a deadline, or use testing/synctest"))
 				}
 			})
 		}
 	}
 	return bad
+}
+
+// explained tells whether a comment follows on the line.
+func (m *module) explained(f *file, n ast.Node) bool {
+	line := m.fset.Position(n.End()).Line
+	return slices.ContainsFunc(f.ast.Comments, func(c *ast.CommentGroup) bool {
+		return c.Pos() > n.End() && m.fset.Position(c.Pos()).Line == line
+	})
 }
 
 func virtual(f *file) bool { return slices.Contains(f.imports(), "testing/synctest") }
@@ -62,15 +71,20 @@ func loopsOf(root ast.Node) []ast.Node {
 	return loops
 }
 
-// argumentsOf are the functions written down as arguments of calls.
-func argumentsOf(root ast.Node) []ast.Node {
+// bubbledIn are the functions written down as arguments of calls, and the methods.
+func bubbledIn(root ast.Node) []ast.Node {
 	var fns []ast.Node
 	ast.Inspect(root, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			for _, a := range call.Args {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			for _, a := range n.Args {
 				if fn, ok := a.(*ast.FuncLit); ok {
 					fns = append(fns, fn)
 				}
+			}
+		case *ast.FuncDecl:
+			if n.Recv != nil {
+				fns = append(fns, n)
 			}
 		}
 		return true

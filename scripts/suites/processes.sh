@@ -1,3 +1,2 @@
-rounds=20 freezes=5
-[ -z "$SOAK" ] || rounds=200 freezes=50
-gotest "processes: $rounds kills, $freezes freezes over SQLite and files" ./integration/... -count=1 -timeout 12h
+gotest "processes: killed and frozen over SQLite and real files" ./integration -count=1 -timeout 12h -seed="$SEED" ${SOAK:+-soak}
+gotest "processes: figures of hand-over, crash and idle groups" ./integration/figures -count=1 -timeout 1h

@@ -1,1 +1,2 @@
-gotest "repeat: protocol and assignment, 50 times" -count=50 -shuffle="$SEED" ./coord ./coord/assign
+gotest "repeat: the protocol, 50 times in random orders" -count=50 -shuffle="$SEED" ./coord
+gotest "repeat: the assignment, 5 times in random orders" -count=5 -shuffle="$SEED" ./coord/assign

@@ -24,6 +24,8 @@ const (
 	stopPatience = group.DefaultGrace * 3 / 5
 	// lossPatience is that time when the claim is lost: somebody else may work the resource any moment.
 	lossPatience = 100 * time.Millisecond
+	// closeTime bounds the wait for commands that outlived their handlers.
+	closeTime = 5 * time.Second
 )
 
 // commandHandler runs a command for each message.
@@ -59,11 +61,13 @@ func newCommandHandler(p *program, g *group.Group, args []string, ttl time.Durat
 	return h, nil
 }
 
-// close ends what still runs, at once.
+// close ends what still runs, at once. A command that even the kernel cannot end does not hold up the program.
 func (h *commandHandler) close() {
 	h.quit()
 	<-h.ended
-	h.pool.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_ = h.pool.Close(ctx) // Consume has reported what is stuck
 }
 
 // feed tells the supervisors of the trust as it grows with each renewal.

@@ -24,7 +24,7 @@ func parent(args []string) int {
 	if err != nil {
 		return 1
 	}
-	defer p.Close()
+	defer p.Close(context.Background())
 	m, err := In(time.Now().Add(d))
 	if err != nil {
 		return 1

@@ -90,8 +90,9 @@ func (p *Pool) Run(ctx context.Context, j Job) (Result, error) {
 	return res, err
 }
 
-// Close ends the supervisors, and with them commands that are still running, and waits for their end.
-func (p *Pool) Close() {
+// Close ends the supervisors, and with them commands that are still running, and waits for their end until ctx ends: a command
+// that the kernel cannot kill would hold it up.
+func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
 	all := p.idle
@@ -104,8 +105,13 @@ func (p *Pool) Close() {
 		s.hangUp()
 	}
 	for _, s := range all {
-		<-s.ended
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the end of commands: %w", context.Cause(ctx))
+		}
 	}
+	return nil
 }
 
 func (p *Pool) trusted() Moment {

@@ -50,9 +50,18 @@ func newPool(t *testing.T) *Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Close)
+	t.Cleanup(func() { closePool(t, p) })
 	trust(t, p, time.Hour)
 	return p
+}
+
+func closePool(t *testing.T, p *Pool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := p.Close(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 func trust(t *testing.T, p *Pool, d time.Duration) {
@@ -312,7 +321,7 @@ func TestTrust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	defer closePool(t, p)
 	ran := filepath.Join(t.TempDir(), "ran")
 	if res, err := p.Run(t.Context(), shell(`echo x >"$1"`, ran)); err != nil || res.Why != Distrusted {
 		t.Errorf("without trust: %+v, %v", res, err)
@@ -391,7 +400,7 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	p := newPool(t)
 	file := filepath.Join(t.TempDir(), "pid")
-	go func() { pidIn(t, file); p.Close() }()
+	go func() { pidIn(t, file); closePool(t, p) }()
 	if _, err := p.Run(t.Context(), shell(`echo $$ >"$1"; exec sleep 1000`, file)); !errors.Is(err, ErrSupervisor) {
 		t.Errorf("got %v", err)
 	}

@@ -37,7 +37,7 @@ func (*Pool) Trust(Moment) {}
 func (*Pool) Run(context.Context, Job) (Result, error) { return Result{}, ErrUnsupported }
 
 // Close does nothing.
-func (*Pool) Close() {}
+func (*Pool) Close(context.Context) error { return nil }
 
 // Main is the life of a supervisor.
 func Main() int {

@@ -26,6 +26,7 @@ type followState struct {
 	// blocked are claims that others hold, with the moment at which that can end; 0: not known.
 	blocked  map[string]Time
 	rotation int // which of them are watched next
+	unseen   int // how many of them are to be looked at for the last hint: it does not say which one it means
 }
 
 func (f *followState) reset() { *f = followState{blocked: map[string]Time{}} }
@@ -39,7 +40,7 @@ func (f *followState) forget() {
 func (m *Machine) onHint(ev Hinted) {
 	switch ev.Address {
 	case NodeAddress(m.cfg.Node):
-		m.follow.dirty = true
+		m.follow.dirty, m.follow.unseen = true, len(m.follow.blocked)
 	case CoordinatorAddress:
 		m.lead.dirty = true
 	}
@@ -63,6 +64,7 @@ func (m *Machine) pumpFollow() {
 		keys = append(keys, BarrierKey)
 	}
 	c := call{kind: callFollow, names: m.watched(4 * maxWatched)}
+	f.unseen = max(min(f.unseen, len(f.blocked))-len(c.names), 0) // what is not waited for any more need not be seen
 	m.read(c, []string{AssignmentKey(m.cfg.Node)}, append(keys, claimKeys(c.names)...))
 }
 
@@ -91,7 +93,11 @@ func (m *Machine) followed(c call, ev ReadDone) {
 	if ev.Code != OK || m.phase != phaseActive {
 		// Without the guard the failed read is taken for done, as the version was when the renewal told it.
 		f.dirty, f.retryAt = m.has(GuardSeenOnApply), m.now+Time(100*millisecond)
+		f.unseen = len(f.blocked)
 		return
+	}
+	if f.unseen > 0 {
+		f.dirty = true // they are too many for one read
 	}
 	var assignment []Entry
 	states := map[string]KeyState{}
@@ -257,10 +263,10 @@ func (m *Machine) wakeFollow(w *wake) {
 		w.by(m.now) // something was touched after resources had been looked at
 	}
 	q := &m.queue
-	if len(q.wanted) > 0 && m.mayClaim() {
+	if q.wanted.len() > 0 && m.mayClaim() {
 		w.by(max(q.graceUntil, q.claimAt))
 	}
-	if len(q.toRelease) > 0 && !m.waitsFor(callReleases) {
+	if q.toRelease.len() > 0 && !m.waitsFor(callReleases) {
 		w.by(q.releaseAt)
 	}
 	if m.waitsFor(callFollow) {

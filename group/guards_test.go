@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/coord"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -251,5 +252,39 @@ func TestReaderOpenedTooLateIsClosed(t *testing.T) {
 		if n := s.closed.Load(); n != 1 {
 			t.Fatalf("closed %d times", n)
 		}
+	})
+}
+
+// TestReadyNeedsTrust: the loop has not turned since the trust ended.
+func TestReadyNeedsTrust(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		r := w.start(w.config("a", "q"), nil)
+		r.wait("ready", func(Status) bool { return r.Ready() == nil })
+		n, _ := r.current()
+		n.trust.Store(int64(n.clock.now()))
+		if err := r.Ready(); !errors.Is(err, ErrNotReady) {
+			t.Fatalf("Ready: %v", err)
+		}
+		_ = r.end()
+	})
+}
+
+func TestErrLostDoubtsTheClaim(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		wk, _ := loneWorker(w, nil)
+		var doubts []coord.Doubt
+		wk.env.post = func(ev coord.Event) {
+			if d, ok := ev.(coord.Doubt); ok {
+				doubts = append(doubts, d)
+			}
+		}
+		wk.env.task.handle = func(context.Context, *rebalancer.Message) error { return rebalancer.ErrLost }
+		s := newSettler(wk, &scripted{})
+		v, wait := wk.attempt(s, &item{m: done("1")[0].Message})
+		if v != again || wait > DefaultRetryMin || len(doubts) != 1 || doubts[0] != (coord.Doubt{Resource: "q", Fence: 7}) {
+			t.Fatalf("verdict %v after %v, doubts %v", v, wait, doubts)
+		}
+		s.stop()
+		wk.end(nil)
 	})
 }

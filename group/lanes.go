@@ -73,7 +73,7 @@ func (l *lanes) room() (int, bool) {
 		switch {
 		case exited || l.w.closing.Load():
 			return 0, false
-		case free > 0 && !l.w.halted.Load():
+		case free > 0:
 			return min(free, readAhead), true
 		}
 		select {

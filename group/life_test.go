@@ -360,9 +360,11 @@ func TestLoopThatDoesNotTurn(t *testing.T) {
 		})
 		<-held
 		time.Sleep(time.Minute)
-		n, _ := r.current()
-		if err := n.turns(); err == nil {
+		if err := r.Live(); err == nil {
 			t.Fatal("Live is nil")
+		}
+		if err := r.Ready(); !errors.Is(err, ErrNotReady) {
+			t.Fatalf("Ready: %v", err)
 		}
 		close(hold)
 		r.wait("back", func(s Status) bool { return s.State == StateActive })

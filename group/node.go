@@ -32,10 +32,11 @@ type node struct {
 
 	due     atomic.Int64 // coord.Time by which the loop turns
 	trust   atomic.Int64 // what env.trusted points to
-	mu      sync.Mutex   // guards what follows; held for no longer than a step of the machine
+	mu      sync.Mutex   // guards machine; held for a step of it
 	machine *coord.Machine
+	wmu     sync.Mutex // guards workers; never held while anything else is done, so that Live need not wait for a step
 	workers map[workerKey]*worker
-	wg      sync.WaitGroup // workers
+	wg      sync.WaitGroup
 
 	finished bool
 	result   error
@@ -161,14 +162,14 @@ func (n *node) step(ev coord.Event) {
 	if n.finished {
 		return
 	}
-	now := n.clock.refresh()
-	n.mu.Lock()
 	switch ev := ev.(type) {
 	case coord.Stopped:
-		delete(n.workers, workerKey{ev.Resource, ev.Fence})
+		n.forget(workerKey{ev.Resource, ev.Fence})
 	case coord.CannotOpen:
-		delete(n.workers, workerKey{ev.Resource, ev.Fence})
+		n.forget(workerKey{ev.Resource, ev.Fence})
 	}
+	now := n.clock.refresh()
+	n.mu.Lock()
 	actions := n.machine.Step(now, ev)
 	n.trust.Store(int64(n.machine.TrustedUntil()))
 	n.mu.Unlock()
@@ -211,9 +212,15 @@ func (n *node) do(a coord.Action) {
 	}
 }
 
+func (n *node) forget(k workerKey) {
+	n.wmu.Lock()
+	defer n.wmu.Unlock()
+	delete(n.workers, k)
+}
+
 func (n *node) worker(resource string, fence int64) *worker {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.wmu.Lock()
+	defer n.wmu.Unlock()
 	return n.workers[workerKey{resource, fence}]
 }
 
@@ -226,9 +233,9 @@ func (n *node) startWork(a coord.StartWork) {
 		ours:  func() bool { return !w.over() && n.trusts(true) },
 		doubt: func() { n.post(coord.Doubt(a)) },
 	}
-	n.mu.Lock()
+	n.wmu.Lock()
 	n.workers[workerKey{a.Resource, a.Fence}] = w
-	n.mu.Unlock()
+	n.wmu.Unlock()
 	n.wg.Add(1)
 	w.onDone = n.wg.Done
 	go w.main()
@@ -241,12 +248,12 @@ func (n *node) cleanUp() error {
 		n.tell.Stop()
 	}
 	n.trust.Store(0)
-	n.mu.Lock()
+	n.wmu.Lock()
 	for _, w := range n.workers {
 		w.lose()
 	}
 	left := len(n.workers)
-	n.mu.Unlock()
+	n.wmu.Unlock()
 	err := n.result
 	if left > 0 && !n.workersEnd() && !errors.Is(err, ErrStuck) {
 		err = errors.Join(err, ErrStuck)

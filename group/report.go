@@ -14,8 +14,10 @@ import (
 func (n *node) fillStatus(s *Status) {
 	now := n.clock.refresh()
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	m := n.machine.Status()
+	n.mu.Unlock()
+	n.wmu.Lock()
+	defer n.wmu.Unlock()
 	s.State, s.Coordinator, s.Leading = m.State, m.Coordinator, m.Leading
 	s.Epoch, s.Generation, s.Applied = m.Epoch, m.Generation, m.Applied
 	s.Waiting, s.Awaited = m.Waiting, m.WaitingFor
@@ -65,6 +67,9 @@ func (w *worker) fillStatus(r *ResourceStatus) {
 
 // ready tells why the node is not ready.
 func (n *node) ready() error {
+	if err := n.turns(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err) // and do not wait for it
+	}
 	now := n.clock.refresh()
 	n.mu.Lock()
 	m := n.machine.Status()
@@ -95,8 +100,8 @@ func (n *node) turns() error {
 
 // standing tells which resources stand still.
 func (n *node) standing() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.wmu.Lock()
+	defer n.wmu.Unlock()
 	var errs []error
 	for k, w := range n.workers {
 		switch {

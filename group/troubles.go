@@ -24,13 +24,13 @@ func (n *node) tellTroubles() {
 	}
 	n.told, n.telling = time.Now(), false
 	reasons := map[string]string{}
-	n.mu.Lock()
+	n.wmu.Lock()
 	for k, w := range n.workers { // when they are too many, any of them will do
 		if err := w.err.Load(); err != nil && len(reasons) < maxTroubles {
 			reasons[k.resource] = shorten((*err).Error(), maxTrouble)
 		}
 	}
-	n.mu.Unlock()
+	n.wmu.Unlock()
 	n.step(coord.Troubles{Reasons: reasons})
 }
 

@@ -5,16 +5,16 @@ const maxBatch = 128
 
 // claimState has the queues of claims and releases: sets of names.
 type claimState struct {
-	wanted    map[string]bool // to be claimed
+	wanted    nameQueue       // to be claimed
 	inFlight  map[string]bool // claims that are unanswered
-	toRelease map[string]bool
+	toRelease nameQueue
 
 	graceUntil         Time // no claim before: the store's data is too young
 	claimAt, releaseAt Time // no claim, no release before: the last one failed
 }
 
 func (q *claimState) reset() {
-	*q = claimState{wanted: map[string]bool{}, inFlight: map[string]bool{}, toRelease: map[string]bool{}}
+	*q = claimState{inFlight: map[string]bool{}}
 }
 
 // wantClaim queues a claim of a resource that is assigned to this node.
@@ -22,7 +22,7 @@ func (m *Machine) wantClaim(name string) {
 	if _, blocked := m.follow.blocked[name]; blocked || m.claiming(name) || m.leave.asked {
 		return
 	}
-	m.queue.wanted[name] = true
+	m.queue.wanted.add(name)
 }
 
 // claiming tells whether a claim of the resource is unanswered.
@@ -38,16 +38,16 @@ func (m *Machine) mayClaim() bool {
 
 func (m *Machine) pumpClaims() {
 	q := &m.queue
-	if len(q.wanted) == 0 || !m.mayClaim() || m.now < max(q.graceUntil, q.claimAt) {
+	if q.wanted.len() == 0 || !m.mayClaim() || m.now < max(q.graceUntil, q.claimAt) {
 		return
 	}
 	c := call{kind: callClaims}
 	var txns []Txn
-	for _, name := range sortedKeys(q.wanted) {
-		if len(txns) == maxBatch {
+	for len(txns) < maxBatch {
+		name, ok := q.wanted.take()
+		if !ok {
 			break
 		}
-		delete(q.wanted, name)
 		if r := m.res[name]; !m.desired(name) || r != nil && (r.fence != 0 || r.worker != 0 || r.ghost != 0) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (m *Machine) claimed(c call, ev Committed) {
 			m.obtained(name, r.Versions[ClaimKey(name)])
 		case TooYoung:
 			young = true
-			q.wanted[name] = true
+			q.wanted.add(name)
 		case Conflict:
 			m.claimRefused(name, r.Versions)
 		case Unknown:
@@ -100,7 +100,7 @@ func (m *Machine) claimed(c call, ev Committed) {
 			f.dirty = true
 		default:
 			q.claimAt = m.now + Time(50*millisecond+m.jitter(100*millisecond))
-			q.wanted[name] = true
+			q.wanted.add(name)
 		}
 	}
 	if young {
@@ -123,19 +123,19 @@ func (m *Machine) claimRefused(name string, current map[string]int64) {
 	f, q := &m.follow, &m.queue
 	if v, ok := current[AssignmentKey(m.cfg.Node)]; ok && v != f.seen {
 		f.dirty = true
-		q.wanted[name] = true // unless the assignment says otherwise, when it was read
+		q.wanted.add(name) // unless the assignment says otherwise, when it was read
 		q.claimAt = m.now + Time(10*millisecond)
 	}
 	if v, ok := current[MemberKey(m.cfg.Node)]; ok && v != m.member.version && !m.waitsFor(callMember) {
 		m.set.known = false // read the own entry again
-		q.wanted[name] = true
+		q.wanted.add(name)
 		q.claimAt = m.now + Time(10*millisecond)
 	}
 	if v, ok := current[BarrierKey]; ok && v != m.bar.version {
 		f.dirty = true
 	}
 	if current[ClaimKey(name)] != 0 {
-		delete(q.wanted, name)
+		q.wanted.remove(name)
 		if _, waits := f.blocked[name]; !waits {
 			f.blocked[name] = m.now // read whose it is, and how long it can last
 			f.dirty = true

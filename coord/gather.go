@@ -87,6 +87,9 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 	if cold && !m.assignmentsRead(assignments) {
 		return
 	}
+	if !cold {
+		l.forgetGiven()
+	}
 	switch m.cfg.Origin {
 	case OriginRegistered:
 		m.registered(registered)
@@ -104,6 +107,17 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 	}
 	m.checkBy(ev.Digests[MemberPrefix].Left)
 	m.gatherLists()
+}
+
+// forgetGiven drops what was given back from the entries as this coordinator knows them, so that it is not read again with each plan.
+func (l *leadState) forgetGiven() {
+	for node, p := range l.entries { // each by itself
+		for r := range p.value.Leaving {
+			if l.holders[r] != node {
+				delete(p.value.Leaving, r)
+			}
+		}
+	}
 }
 
 func (m *Machine) memberRead(e Entry) {

@@ -36,23 +36,12 @@ func (m *Machine) pumpLeave() {
 			m.pumpReleases()
 		}
 	}
-	held, running, stuck := 0, 0, 0
-	for _, r := range m.res { // counts
-		if r.worker != 0 {
-			running++
-			if r.stuck {
-				stuck++
-			}
-		} else if r.fence != 0 || r.ghost != 0 {
-			held++
-		}
-	}
+	holds, stuck := m.holding()
 	switch {
-	case m.sess.id != "" && (held > 0 || m.waitsFor(callClaims) || m.waitsFor(callReleases)):
+	case holds || m.sess.id != "" && (m.waitsFor(callClaims) || m.waitsFor(callReleases)):
 		// The ordinary revoke path is under way.
 	case m.sess.id != "" && m.waitsFor(callMember): // nothing is closed under a write of its own
-	case running > stuck:
-	case stuck > 0:
+	case stuck:
 		m.finish(ErrStuck) // their claims are left to expire
 	case m.sess.id == "":
 		m.finish(nil)
@@ -61,6 +50,20 @@ func (m *Machine) pumpLeave() {
 		m.leave.closing = true
 		m.do(CloseSession{Req: m.ask(call{kind: callClose}), Session: m.sess.id})
 	}
+}
+
+// holding tells whether anything is still to end or to be given back, and else whether handlers are stuck. It stops at the first that
+// is: a node that leaves asks after each worker that ended.
+func (m *Machine) holding() (holds, stuck bool) {
+	for _, r := range m.res { // any
+		switch {
+		case r.worker != 0 && !r.stuck, r.worker == 0 && (r.fence != 0 || r.ghost != 0) && m.sess.id != "":
+			return true, false
+		case r.worker != 0:
+			stuck = true
+		}
+	}
+	return false, stuck
 }
 
 // handedOver tells whether a leaving coordinator has published a plan without itself, or has waited long enough.

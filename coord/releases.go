@@ -1,7 +1,7 @@
 package coord
 
 // queueRelease asks for the release of a claim whose worker has ended, or of a ghost.
-func (m *Machine) queueRelease(name string) { m.queue.toRelease[name] = true }
+func (m *Machine) queueRelease(name string) { m.queue.toRelease.add(name) }
 
 // releasing tells whether a release of the resource is unanswered.
 func (m *Machine) releasing(name string) bool {
@@ -11,16 +11,16 @@ func (m *Machine) releasing(name string) bool {
 
 func (m *Machine) pumpReleases() {
 	q := &m.queue
-	if len(q.toRelease) == 0 || m.sess.id == "" || m.sess.noticing || m.now < q.releaseAt || m.waitsFor(callReleases) {
+	if q.toRelease.len() == 0 || m.sess.id == "" || m.sess.noticing || m.now < q.releaseAt || m.waitsFor(callReleases) {
 		return
 	}
 	c := call{kind: callReleases}
 	var txns []Txn
-	for _, name := range sortedKeys(q.toRelease) {
-		if len(txns) == maxBatch {
+	for len(txns) < maxBatch {
+		name, ok := q.toRelease.take()
+		if !ok {
 			break
 		}
-		delete(q.toRelease, name)
 		r := m.res[name]
 		if r == nil || !m.releasable(name, r) {
 			continue
@@ -61,7 +61,10 @@ func (m *Machine) releasable(name string, r *resource) bool {
 
 func (m *Machine) releaseTxn(name string, version int64) Txn {
 	key := ClaimKey(name)
-	t := Txn{Deletes: []string{key}, Wake: []string{CoordinatorAddress}}
+	t := Txn{Deletes: []string{key}}
+	if m.barrierLets() { // else the member entry tells, once for all
+		t.Wake = []string{CoordinatorAddress}
+	}
 	if next, ok := m.follow.leaving[name]; ok && next != "" {
 		t.Wake = []string{NodeAddress(next)}
 	}
@@ -97,11 +100,11 @@ func (m *Machine) released(c call, ev Committed) {
 			m.freed(name, r)
 		case res.Code == Conflict: // the assignment is another one: it is read, and then looked at again
 			f.dirty = true
-			q.toRelease[name] = true
+			q.toRelease.add(name)
 			q.releaseAt = m.now + Time(5*millisecond)
 		default: // unknown: it is sent again until it is known
 			r.unsure = r.unsure || res.Code == Unknown && m.has(GuardReleaseAnswered)
-			q.toRelease[name] = true
+			q.toRelease.add(name)
 			q.releaseAt = m.now + Time(50*millisecond+m.jitter(50*millisecond))
 		}
 	}

@@ -68,7 +68,7 @@ func (m *Machine) Status() Status {
 	f := &m.follow
 	s := Status{
 		State: "joining", Coordinator: f.leader, Leading: m.leading(), Epoch: f.epoch, Generation: f.gen,
-		Applied: f.applied, WaitingFor: len(f.blocked) + len(m.queue.wanted),
+		Applied: f.applied, WaitingFor: len(f.blocked) + m.queue.wanted.len(),
 	}
 	switch {
 	case m.finished:

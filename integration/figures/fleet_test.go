@@ -27,6 +27,7 @@ type fleet struct {
 	source    *sourceLog
 	resources []string
 	global    bool
+	pace      func(resource string) time.Duration // how long a handler takes with a message
 	nodes     map[string]*node
 
 	mu    sync.Mutex
@@ -47,7 +48,7 @@ func newFleet(t *testing.T, latency time.Duration, resources int, global bool) *
 
 func newFleetOver(t *testing.T, store backends.Store, resources int, global bool) *fleet {
 	f := &fleet{
-		t: t, calls: newStoreLog(store), messages: memory.New(), global: global, nodes: map[string]*node{}, leads: map[string]bool{},
+		t: t, calls: newStoreLog(store), messages: memory.New(), global: global, pace: pace, nodes: map[string]*node{}, leads: map[string]bool{},
 	}
 	f.source = newSourceLog(f.messages)
 	for i := range resources {
@@ -88,7 +89,7 @@ func (f *fleet) start(names ...string) {
 		f.t.Cleanup(cancel) // also when the test fails half-way
 		go func() {
 			n.done <- g.Consume(ctx, func(_ context.Context, m *rebalancer.Message) error {
-				time.Sleep(pace(m.Resource)) // the work
+				time.Sleep(f.pace(m.Resource)) // the work
 				return nil
 			})
 		}()

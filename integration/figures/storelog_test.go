@@ -2,7 +2,6 @@ package figures
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -130,14 +129,13 @@ func (l *storeLog) lastRenewal(node string) time.Time {
 	return time.Time{}
 }
 
-// wholeGroup gives the calls that read all of a group: everything, or all claims; and those by which a node that is not
-// among the coordinators read more than what is addressed to it.
+// wholeGroup gives the calls that read all of a group, and those by which a node that never coordinated read more than what is
+// addressed to it. (A new coordinator reads members, assignments and claims, once.)
 func (l *storeLog) wholeGroup(coordinators map[string]bool) []storeCall {
 	var out []storeCall
 	for _, c := range l.since(time.Time{}) {
 		for _, p := range c.prefixes {
-			all := p == "" || strings.HasPrefix("claim/", p)
-			if all || !coordinators[c.node] && p != "assign/"+c.node+"/" {
+			if p == "" || !coordinators[c.node] && p != "assign/"+c.node+"/" {
 				out = append(out, c)
 				break
 			}

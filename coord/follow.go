@@ -23,6 +23,8 @@ type followState struct {
 	leaderV int64  // version of the leader entry; 0: there is none
 	electAt Time   // when to stand for election; 0: never
 
+	ledUntil Time // when the own last term ended
+
 	// blocked are claims that others hold, with the moment at which that can end; 0: not known.
 	blocked  map[string]Time
 	rotation int // which of them are watched next
@@ -159,6 +161,9 @@ func (m *Machine) applyEntry(entries []Entry) {
 // leaderSeen follows the leader entry, and knows when its session can end.
 func (m *Machine) leaderSeen(sent Time, k KeyState) {
 	f := &m.follow
+	if !m.leading() && sent < f.ledUntil {
+		return // the answer may be older than the end of the own term
+	}
 	f.leaderV = k.Version
 	if m.leading() {
 		if sent < m.lead.since {

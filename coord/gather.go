@@ -19,7 +19,7 @@ func (m *Machine) gather() {
 	prefixes := []string{MemberPrefix}
 	var keys []string
 	if l.cold {
-		prefixes = append(prefixes, AssignmentPrefix)
+		prefixes = append(prefixes, AssignmentPrefix, ClaimPrefix) // who still holds what is to be given back
 		if m.cfg.Origin == OriginDiscovered {
 			prefixes = append(prefixes, DiscoveredPrefix)
 		}

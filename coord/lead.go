@@ -77,6 +77,7 @@ func (m *Machine) stepDownHere(reason string) {
 		return
 	}
 	m.lead = leadState{}
+	m.follow.ledUntil = m.now
 	m.notify(Notify{Kind: KindDeposed, Node: m.cfg.Node, Reason: reason})
 }
 

@@ -22,7 +22,9 @@ func TestTrickle(t *testing.T) {
 func trickle(t *testing.T, moved int) {
 	const latency = 10 * time.Millisecond
 	f := newFleet(t, latency, 2*moved, false)
-	f.pace = func(resource string) time.Duration { return time.Duration(pace(resource)*1000%10007) * time.Millisecond }
+	f.pace = func(resource string) time.Duration {
+		return time.Duration(pace(resource)*1000%10007) * time.Millisecond
+	}
 	f.start("a", "b")
 	f.balanced("a", "b")
 	leaver, other := "a", "b"

@@ -131,7 +131,7 @@ func TestKill(t *testing.T) {
 	if *soak {
 		rounds = 200
 	}
-	c := newCrew(t, 3, 6, 600*time.Millisecond)
+	c := newCrew(t, 3, 6, 2*ttl)
 	for range rounds {
 		c.pause(100*time.Millisecond, 1500*time.Millisecond)
 		c.feed(6)

@@ -30,7 +30,7 @@ type note struct {
 }
 
 // work handles a message: its arguments are the folder of the log, how long to work at most, in milliseconds, and for how long
-// one in eight works.
+// one in sixteen works.
 func work(args []string) int {
 	folder, resource := args[0], os.Getenv("RB_RESOURCE")
 	most, err := strconv.Atoi(args[1])
@@ -68,7 +68,7 @@ func work(args []string) int {
 		}
 	}
 	took := time.Duration(n.Pid*7919%most) * time.Millisecond
-	if n.Pid%8 < 1 {
+	if n.Pid%16 < 1 {
 		took = long
 	}
 	time.Sleep(took) // the work

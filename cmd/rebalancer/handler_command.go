@@ -107,13 +107,18 @@ func (h *commandHandler) handle(ctx context.Context, m *rebalancer.Message) erro
 	res, err := h.pool.Run(ctx, supervise.Job{
 		Path: h.path, Args: h.args, Env: append(h.env[:len(h.env):len(h.env)], h.variables(m)...), Body: m.Open, Patience: patience,
 	})
+	return verdict(res, err, context.Cause(ctx))
+}
+
+// verdict is what a run means for its message. cause is why the handler's time is over, nil when it is not.
+func verdict(res supervise.Result, err, cause error) error {
 	switch {
 	case errors.Is(err, supervise.ErrStart) && errors.Is(err, syscall.E2BIG):
 		return rebalancer.Permanent(fmt.Errorf("%w: the message's headers are too long for an environment", err))
 	case err != nil:
 		return err
 	case res.Why == supervise.Stopped:
-		return fmt.Errorf("command was stopped: %w", context.Cause(ctx))
+		return fmt.Errorf("command was stopped: %w", cause)
 	case res.Why == supervise.Distrusted:
 		return fmt.Errorf("command was killed, the store could not be reached in time: %w", rebalancer.ErrLost)
 	case res.Exit == 0:

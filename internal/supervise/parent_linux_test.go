@@ -39,10 +39,10 @@ func parent(args []string) int {
 
 // victim is a parent whose command has started.
 type victim struct {
-	cmd                *exec.Cmd
-	out                *strings.Builder
-	command, far       int
-	pidFile, completed string
+	cmd          *exec.Cmd
+	out          *strings.Builder
+	command, far int
+	completed    string
 }
 
 const family = `

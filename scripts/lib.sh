@@ -40,7 +40,7 @@ gotest() {
 	heading "$name"
 	echo "go test $*"
 	before=$(wc -l <"$RESULTS")
-	if ! go test -json "$@" 2>&1 | "$WORK/testreport" -results "$RESULTS" "$name"; then
+	if ! go test -json -count=1 "$@" 2>&1 | "$WORK/testreport" -results "$RESULTS" "$name"; then
 		after=$(tail -n 1 "$RESULTS")
 		if [ "$(wc -l <"$RESULTS")" = "$before" ] || [ "${after%%$'\t'*}" = ok ]; then # the command failed, no test did
 			printf 'FAILED\t0\t1\t0\t0\t%s (go test itself)\n' "$name" >>"$RESULTS"

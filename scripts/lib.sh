@@ -72,7 +72,7 @@ need_cc() {
 ground() {
 	printf '%s, %s cores, %s\n' "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN)" "$(go env GOVERSION)"
 	printf 'SQLite %s (modernc.org/sqlite %s), files on %s\n' \
-		"$(go run ./internal/testground 2>/dev/null || echo '?')" \
+		"$(CGO_ENABLED=0 go run ./internal/testground 2>/dev/null || echo '?')" \
 		"$(go list -m -f '{{.Version}}' modernc.org/sqlite 2>/dev/null)" \
 		"$(stat -f -c %T "$WORK" 2>/dev/null || echo 'an unknown file system')"
 	printf 'race detector: %s\n' "$("$(go env CC)" --version 2>/dev/null | head -n 1 || true)"

@@ -143,5 +143,11 @@ func DecodeRegistration(b []byte) (Registration, error) {
 	return decode[Registration]("a registration", b)
 }
 
+// DecodeNames reads a value below ListPrefix or DiscoveredPrefix.
+func DecodeNames(b []byte) ([]string, error) {
+	l, err := decode[nameList]("a list of names", b)
+	return l.Names, err
+}
+
 // DecodeStatus reads a value of StatusKey.
 func DecodeStatus(b []byte) (NodeStatus, error) { return decode[NodeStatus]("a node's status", b) }

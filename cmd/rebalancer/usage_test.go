@@ -196,6 +196,8 @@ func TestOperators(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "30s")
 	w.want(codeDone, "", "exists already", "create", "g", "--registered", "--ttl", "30s")
 	w.want(codeRefused, "", "other settings", "create", "g")
+	w.want(codeDone, "", "", "create", "g", "--change", "--registered", "--ttl", "40s")
+	w.want(codeDone, "", "", "create", "g", "--change", "--registered", "--ttl", "30s")
 	w.want(codeDone, "", "b registered\na registered", "resources", "add", "g", "b", "a", "new\nline")
 	w.want(codeDone, "", "a was registered already", "resources", "add", "g", "a")
 	if r := w.want(codeDone, "", "", "resources", "list", "g"); r.out != "a\nb\n\"new\\nline\"\n" {

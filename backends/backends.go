@@ -27,7 +27,7 @@ type Store interface {
 // SessionOptions say what to open.
 type SessionOptions struct {
 	Group string        // required
-	Node  string        // who opens it, for people who look into the store; may be empty
+	Node  string        // who opens it, for people who look into the store and for Supersede; may be empty
 	TTL   time.Duration // wanted; Session.TTL is what the server granted
 }
 
@@ -58,6 +58,8 @@ type Session interface {
 	// then on they can neither renew nor put bound entries, which fails with ErrSuperseded. What they hold stays until
 	// their last end at the store, and they may still delete, put what is not bound, and close. Newer sessions of the name are
 	// not affected. A store that has a proof that the process behind an older session is dead ends that session at once.
+	// It fails with ErrSessionLost or ErrSuperseded, doing nothing, when this session has ended or was superseded itself;
+	// after any other error the outcome is unknown, and it may be repeated.
 	Supersede(ctx context.Context, node string) (Superseded, error)
 	// Close ends the session at once with all that is bound to it. Idempotent; closing a session that has ended is no error.
 	Close(ctx context.Context) error
@@ -128,10 +130,11 @@ type Entry struct {
 // Superseded answers Supersede.
 type Superseded struct {
 	Stamp
-	// Older is how many sessions were superseded, now or before, and still live; Ended how many were ended because
+	// Older is how many sessions were superseded, now or before, and still live; Ended how many this call ended because
 	// their process is dead.
 	Older, Ended int
-	// Left is the longest time left of those that still live; 0 when there are none.
+	// Left is the longest time left of those that still live; 0 when there are none, negative when the store cannot say (at
+	// most their TTL).
 	Left time.Duration
 }
 
@@ -183,7 +186,8 @@ type Result struct {
 var (
 	// ErrSessionLost is returned when the session has ended, for good.
 	ErrSessionLost = errors.New("session lost")
-	// ErrSuperseded is returned when a newer session of the node's name has taken over.
+	// ErrSuperseded is returned when a newer session of the node's name has taken over, until the session's end: to Renew,
+	// and as the result of transactions that put a bound entry. It comes before ErrIncarnation.
 	ErrSuperseded = errors.New("a newer session of this node's name has taken over")
 	// ErrIncarnation is returned when the store's data is not of the incarnation that the request names.
 	ErrIncarnation = errors.New("the store lost data: its incarnation is another one")

@@ -19,6 +19,21 @@
 // vanishes with it: from the moment at which the session ends, every read, check and digest sees the entry as absent,
 // whether or not its row has been removed. An ended session never comes back, and its identifier is random.
 //
+// # Superseded sessions
+//
+// Two processes with one node name must not work at one time. The newer one calls Supersede, which tells the sessions of
+// that name in the group that were opened before the caller's own, in the order in which the store opened them. So of any
+// number of sessions that supersede each other, in any order, the newest wins.
+//
+// A renewal and a supersede are ordered: no renewal of an older session succeeds after the supersede was acknowledged. Nothing is
+// extended, and nothing is freed but what the old process releases: with the transactions that it may still commit, or with
+// Close, which frees at once. All else stays until the end that its session has at the store, exactly.
+//
+// A proof of death is the driver's own; without one the entries stay until the session's end. It counts only if it covers the
+// child processes that may still work for the dead one. That nothing was heard of a process proves nothing: it may be frozen.
+//
+// What a supersede did is part of the data: after a loss or rollback it may be undone, and is repeated in the new incarnation.
+//
 // # Data that is lost
 //
 // A store keeps a record {incarnation, since} with its data. Where the record is absent, or the server is not the one that

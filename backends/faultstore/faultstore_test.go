@@ -125,7 +125,8 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 	w.store.SetPlan(faultstore.Always(faultstore.Match{Session: w.h.ID()}, faultstore.Fault{Before: true}))
 	_, renew := w.h.Renew(t.Context(), backends.RenewRequest{Incarnation: w.h.Opened().Incarnation})
 	_, read := w.h.Read(t.Context(), backends.ReadRequest{})
-	for _, err := range []error{renew, read, w.h.Listen(t.Context(), "a", func() {}), w.h.Close(t.Context())} {
+	_, supersede := w.h.Supersede(t.Context(), "n")
+	for _, err := range []error{renew, read, supersede, w.h.Listen(t.Context(), "a", func() {}), w.h.Close(t.Context())} {
 		if !errors.Is(err, faultstore.ErrInjected) {
 			t.Errorf("error %v", err)
 		}
@@ -140,6 +141,31 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 	}
 	if _, err := w.store.Open(t.Context(), backends.SessionOptions{Group: "g", TTL: time.Minute}); !errors.Is(err, faultstore.ErrInjected) {
 		t.Errorf("Open: %v", err)
+	}
+}
+
+// A supersede whose answer was lost is carried out, and may be repeated; one that did not arrive is not.
+func TestSupersedeFaults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	newer := w.open("n1")
+	w.store.SetPlan(faultstore.Script(faultstore.Match{Kinds: []faultstore.Kind{faultstore.Supersede}, Session: newer.ID()},
+		faultstore.Fault{Before: true}, faultstore.Fault{After: true}))
+	renewal := backends.RenewRequest{Incarnation: w.h.Opened().Incarnation}
+	if _, err := newer.Supersede(t.Context(), "n1"); !errors.Is(err, faultstore.ErrInjected) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := w.h.Renew(t.Context(), renewal); err != nil {
+		t.Errorf("superseded by a call that did not arrive: %v", err)
+	}
+	if _, err := newer.Supersede(t.Context(), "n1"); !errors.Is(err, faultstore.ErrInjected) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := w.h.Renew(t.Context(), renewal); !errors.Is(err, backends.ErrSuperseded) {
+		t.Errorf("a call that arrived did nothing: %v", err)
+	}
+	if r, err := newer.Supersede(t.Context(), "n1"); err != nil || r.Older != 1 {
+		t.Errorf("repeated: %+v, %v", r, err)
 	}
 }
 

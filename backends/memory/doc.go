@@ -8,6 +8,9 @@
 // Tests script what goes wrong: [Store.Cut] and [Store.CutReplies] part a node from the store, [Store.Expire] ends its
 // session, [Store.Forget] and [Store.Restore] lose data, [Store.Step] steps the store's clock. [Store.Calls] counts calls.
 //
+// Supersede has no proof of death, since all sessions are of one process: what a superseded session holds stays until its
+// end, or Expire.
+//
 // # Failure model
 //
 // Everything is lost with the process.

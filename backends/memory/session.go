@@ -129,6 +129,9 @@ func (h *session) read(r backends.ReadRequest) (backends.ReadReply, error) {
 }
 
 func (h *session) Supersede(ctx context.Context, node string) (backends.Superseded, error) {
+	if err := storereq.Supersede(node); err != nil {
+		return backends.Superseded{}, err
+	}
 	if err := h.store.arrive(ctx, h.node, func(c *Calls) { c.Supersede++ }); err != nil {
 		return backends.Superseded{}, err
 	}

@@ -13,9 +13,9 @@ type base struct{ s *Store }
 
 func (s *Store) base() base { return base{s} }
 
-func (b base) Proof() (string, func()) { return newProof(b.s.path) }
+func (b base) Proof(ttl time.Duration) (string, func()) { return b.s.proofs.give(ttl) }
 
-func (b base) Dead(proof string) bool { return dead(b.s.path, proof) }
+func (b base) Dead(proof string) bool { return b.s.proofs.dead(proof) }
 
 func (b base) ShortestTTL() time.Duration { return shortestTTL }
 

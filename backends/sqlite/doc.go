@@ -24,6 +24,15 @@
 // nodes work defeats the proof, and so does copying an older state over the content of the open file: do neither.
 // To restore a backup, stop the nodes or rename the copy over the file, and remove the -wal and -shm files beside it.
 //
+// # Proof of death
+//
+// A session that is superseded ends at once when its process is dead. The proof is a lock that each session has on one byte of
+// the folder, through a descriptor that the store opens once and the kernel closes. Child processes inherit it as they do the lock
+// above, those of an earlier session too: a handler's command that outlives its parent withholds the proof for as long as it
+// runs, and the session then ends by its TTL. So it does when a process is frozen, and when a store was closed
+// without its sessions. After a reboot the sessions have ended by themselves. A command that must not withhold the proof is
+// to be started without the program's descriptors.
+//
 // # Failure model
 //
 // A write is on the disk (fsync) before it is acknowledged. A full disk and a file that another program has locked are errors

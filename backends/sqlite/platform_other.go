@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 )
@@ -21,8 +22,6 @@ var errPlatform = errors.New("the clock since boot and the folder's lock are not
 func identify(string) (fileID, error)                      { return fileID{}, errPlatform }
 func missing(string) (bool, error)                         { return false, errPlatform }
 func sinceBoot() (int64, error)                            { return 0, errPlatform }
-func newProof(string) (string, func())                     { return "", func() {} }
-func dead(string, string) bool                             { return false }
 func bootID() string                                       { return "" }
 func lockShared(context.Context, string) (*os.File, error) { return nil, errPlatform }
 
@@ -33,3 +32,10 @@ func lockToMake(context.Context, string, bool) (*os.File, bool, error) {
 func checkPlace(string) error {
 	return fmt.Errorf("%w: the SQLite store runs on Linux only, not on %s", backends.ErrFatal, runtime.GOOS)
 }
+
+type proofs struct{}
+
+func openProofs(string) *proofs                     { return &proofs{} }
+func (*proofs) give(time.Duration) (string, func()) { return "", func() {} }
+func (*proofs) dead(string) bool                    { return false }
+func (*proofs) close()                              {}

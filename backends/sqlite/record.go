@@ -13,7 +13,7 @@ import (
 )
 
 // format is the version of the tables.
-const format = 1
+const format = 2
 
 var schema = []string{
 	`CREATE TABLE IF NOT EXISTS record (one INTEGER PRIMARY KEY CHECK (one = 1), format INTEGER NOT NULL, incarnation TEXT NOT NULL,

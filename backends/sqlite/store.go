@@ -33,6 +33,7 @@ type Store struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // the goroutine that looks for hints
 	ears   ears
+	proofs *proofs
 
 	reopening chan struct{} // held by who opens the file again
 	mu        sync.Mutex    // held for moments only
@@ -72,6 +73,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		s.cancel()
 		return nil, s.wrap(err)
 	}
+	s.proofs = openProofs(s.path)
 	s.work.Go(s.watch)
 	return s, nil
 }
@@ -102,7 +104,7 @@ func (s *Store) Groups(ctx context.Context) ([]string, error) {
 	return sqlstore.Groups(ctx, s.base())
 }
 
-// Close closes the file. Sessions that were not closed end by their TTL.
+// Close closes the file. Sessions that were not closed end by their TTL, and until then are not taken for those of a dead process.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -116,6 +118,7 @@ func (s *Store) Close() error {
 	s.cancel()
 	s.work.Wait()
 	s.ears.clear()
+	s.proofs.close()
 	if f == nil {
 		return nil
 	}

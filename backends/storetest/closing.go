@@ -30,6 +30,8 @@ func callsOnClosed(e *env) {
 	e.wantErr("Read", err, backends.ErrClosed)
 	_, err = h.Commit(e.ctx, backends.CommitRequest{Incarnation: inc, Txns: []backends.Txn{{}}})
 	e.wantErr("Commit", err, backends.ErrClosed)
+	_, err = h.Supersede(e.ctx, "n")
+	e.wantErr("Supersede", err, backends.ErrClosed)
 	e.wantErr("Listen", h.Listen(e.ctx, "a", func() {}), backends.ErrClosed)
 	e.wantErr("Close of a session", h.Close(e.ctx), backends.ErrClosed)
 	if h.ID() == "" || h.TTL() <= 0 || h.Opened().Incarnation != inc {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 )
@@ -11,11 +12,18 @@ var supersedeCases = []testCase{
 	{"SupersededSessionCannotRenew", nil, supersededCannotRenew},
 	{"SupersededSessionCannotBind", nil, supersededCannotBind},
 	{"SupersededSessionMayReleaseAndClose", nil, supersededMayRelease},
-	{"SupersededSessionHoldsUntilItsEnd", nil, supersededHoldsUntilEnd},
+	{"SupersededSessionHoldsUntilItsEndExactly", nil, supersededHoldsUntilEnd},
+	{"SupersededSessionCannotDoMoreInAnotherIncarnation", nil, supersededElsewhere},
 	{"SupersedeConcernsOlderSessionsOfTheNameAlone", nil, supersedeConcernsOlder},
+	{"SupersedeFollowsTheOrderOfOpening", []Ability{StepBack}, supersedeOrder},
 	{"SupersedeMayBeRepeated", nil, supersedeRepeated},
+	{"SupersedeNeedsAName", nil, supersedeNeedsAName},
 	{"SupersedeAfterTheEndIsRefused", nil, supersedeAfterEnd},
-	{"NoRenewalSucceedsAfterASupersede", []Ability{TwoHandles}, supersedeRaces},
+	{"SupersedeCountsNoSessionThatEnded", nil, supersedeCountsLiving},
+	{"SupersedeTellsTheLongestTimeLeft", nil, supersedeTellsLeft},
+	{"SupersedeUndoneByARollBackIsRepeated", []Ability{RollBack}, supersedeRolledBack},
+	{"NoRenewalSucceedsAfterASupersede", nil, supersedeRaces},
+	{"OfManyThatSupersedeTheNewestWins", nil, supersedeEachOther},
 }
 
 func (e *env) named(node string) backends.Session {
@@ -72,6 +80,13 @@ func supersededCannotBind(e *env) {
 	if e.get(h, "a") != nil || e.get(h, "b") == nil {
 		e.Fatal("the bound put was applied, or the other was not")
 	}
+	mixed := backends.Txn{Puts: []backends.Put{{Key: "c"}, {Key: "d", Bound: true}}, Deletes: []string{"b"}}
+	e.wantErr("a bound put beside others", e.commit(old, mixed)[0].Err, backends.ErrSuperseded)
+	conflict := bindTxn("a", backends.Check{Key: "b"})
+	e.wantErr("a bound put whose check does not hold", e.commit(old, conflict)[0].Err, backends.ErrSuperseded)
+	if e.get(h, "b") == nil || e.get(h, "c") != nil {
+		e.Fatal("a transaction was applied in part")
+	}
 }
 
 func supersededMayRelease(e *env) {
@@ -90,19 +105,56 @@ func supersededMayRelease(e *env) {
 	e.must(h, bindTxn("b", backends.Check{Key: "b"}))
 }
 
+// supersededHoldsUntilEnd: the supersede neither extends the old session nor shortens it, nor do refused renewals and
+// commits, nor the supersede that is repeated.
 func supersededHoldsUntilEnd(e *env) {
 	old, h := e.named("n"), e.named("n")
 	v := e.bind(old, "a")
+	end := e.renew(old, backends.RenewRequest{}).Time.Add(old.TTL())
 	e.supersede(h, "n", 1)
-	end := e.get(h, "a")
-	if end == nil || end.Session != old.ID() || end.Version != v {
-		e.Fatalf("the older session's entry is %+v", end)
+	e.poll("the session ended", func() bool {
+		e.renew(h, backends.RenewRequest{})
+		r := e.read(h, backends.ReadRequest{Keys: []string{"a"}})
+		there := len(r.Entries) == 1
+		switch {
+		case !there && r.Time.Before(end):
+			e.Fatalf("the entry vanished %v before the end", end.Sub(r.Time))
+		case there && !r.Time.Before(end.Add(e.d.Slack)):
+			e.Fatalf("the entry is there %v after the end", r.Time.Sub(end))
+		case there && (r.Entries[0].Session != old.ID() || r.Entries[0].Version != v):
+			e.Fatalf("the older session's entry is %+v", r.Entries[0])
+		case !there:
+			return true
+		}
+		for _, try := range []func(){
+			func() { _, _ = h.Supersede(e.ctx, "n") },
+			func() { _, _ = e.renewal(old) },
+			func() { _ = e.commit(old, backends.Txn{}, bindTxn("b")) },
+		} {
+			try()
+		}
+		return false
+	})
+	_, err := e.renewal(old)
+	e.wantErr("renewal after the end", err, backends.ErrSessionLost)
+	for _, res := range e.commit(old, bindTxn("b"), backends.Txn{}) {
+		e.wantErr("commit after the end", res.Err, backends.ErrSessionLost)
 	}
-	if err := e.commit(h, bindTxn("a", backends.Check{Key: "a"}))[0].Err; !errors.Is(err, backends.ErrConflict) {
-		e.Fatalf("claiming what the older session holds: %v", err)
-	}
-	e.expire(old, h)
 	e.must(h, bindTxn("a", backends.Check{Key: "a"}))
+}
+
+// supersededElsewhere: a node that was superseded learns that first, whichever incarnation it has accepted.
+func supersededElsewhere(e *env) {
+	old := e.named("n")
+	e.supersede(e.named("n"), "n", 1)
+	_, err := old.Renew(e.ctx, backends.RenewRequest{Incarnation: "another"})
+	e.wantErr("renewal in another incarnation", err, backends.ErrSuperseded)
+	r, err := old.Commit(e.ctx, backends.CommitRequest{Incarnation: "another", Txns: []backends.Txn{bindTxn("a"), {}}})
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.wantErr("a bound put in another incarnation", r.Results[0].Err, backends.ErrSuperseded)
+	e.wantErr("another transaction there", r.Results[1].Err, backends.ErrIncarnation)
 }
 
 func supersedeConcernsOlder(e *env) {
@@ -134,42 +186,151 @@ func supersedeRepeated(e *env) {
 	e.supersede(third, "nobody", 0)
 }
 
+// supersedeOrder: who was opened later is the newer one, whatever the clock says.
+func supersedeOrder(e *env) {
+	first := e.named("n")
+	e.place.StepBack(e.T, time.Minute)
+	second := e.named("n")
+	if _, err := first.Supersede(e.ctx, "n"); err != nil { // it is alive by the clock that was set back too
+		e.Fatal(err)
+	}
+	if _, err := e.renewal(second); err != nil {
+		e.Fatalf("the newer one was superseded by the older: %v", err)
+	}
+	e.supersede(second, "n", 1)
+	_, err := e.renewal(first)
+	e.wantErr("renewal of the older one", err, backends.ErrSuperseded)
+}
+
+// supersedeNeedsAName: sessions without a name are not each other's successors.
+func supersedeNeedsAName(e *env) {
+	old, h := e.named(""), e.named("")
+	_, err := h.Supersede(e.ctx, "")
+	e.wantErr("supersede of no name", err, backends.ErrInvalid)
+	ctx, cancel := newCtx(e)
+	cancel()
+	if _, err := h.Supersede(ctx, "n"); err == nil {
+		e.Fatal("a supersede with an ended context succeeded")
+	}
+	if _, err := e.renewal(old); err != nil {
+		e.Fatalf("renewal: %v", err)
+	}
+}
+
 func supersedeAfterEnd(e *env) {
-	h := e.named("n")
+	old, h := e.named("n"), e.named("n")
 	if err := h.Close(e.ctx); err != nil {
 		e.Fatal(err)
 	}
-	_, err := h.Supersede(e.ctx, "n")
-	e.wantErr("supersede by a session that has ended", err, backends.ErrSessionLost)
+	expired, other := e.named("n"), e.named("m")
+	for range 5 { // the older one is kept alive
+		e.renew(old, backends.RenewRequest{})
+		e.until(other, e.renew(other, backends.RenewRequest{}).Time.Add(e.ttl/4))
+	}
+	for what, s := range map[string]backends.Session{"was closed": h, "has run out": expired} {
+		_, err := s.Supersede(e.ctx, "n")
+		e.wantErr("supersede by a session that "+what, err, backends.ErrSessionLost)
+	}
+	if _, err := e.renewal(old); err != nil {
+		e.Fatalf("it was superseded nonetheless: %v", err)
+	}
 }
 
-// supersedeRaces lets an old session renew as fast as it can while it is superseded over another handle.
+func supersedeCountsLiving(e *env) {
+	expired, closed := e.named("n"), e.named("n")
+	if err := closed.Close(e.ctx); err != nil {
+		e.Fatal(err)
+	}
+	e.expire(expired, e.named("m"))
+	h := e.named("n")
+	if r := e.supersede(h, "n", 0); r.Left != 0 {
+		e.Fatalf("%v left of no session", r.Left)
+	}
+	_, err := e.renewal(expired)
+	e.wantErr("renewal of a session that had ended before", err, backends.ErrSessionLost)
+}
+
+func supersedeTellsLeft(e *env) {
+	first, second := e.named("n"), e.named("n")
+	e.bind(first, "a")
+	e.bind(second, "b")
+	h := e.named("n")
+	e.until(h, h.Opened().Time.Add(e.ttl/4))
+	end := e.renew(first, backends.RenewRequest{}).Time.Add(first.TTL())
+	r := e.supersede(h, "n", 2)
+	if off := end.Sub(r.Time) - r.Left; r.Left >= 0 && e.d.Slack == 0 && (off < -time.Millisecond || off > time.Millisecond) {
+		e.Fatalf("%v left, wrong by %v", r.Left, off)
+	}
+}
+
+func supersedeRolledBack(e *env) {
+	old := e.named("n")
+	restore := e.place.RollBack(e.T)
+	e.supersede(e.named("n"), "n", 1)
+	restore(e.T)
+	again := e.named("n")
+	e.supersede(again, "n", 1)
+	if _, err := old.Renew(e.ctx, backends.RenewRequest{Incarnation: again.Opened().Incarnation}); !errors.Is(err, backends.ErrSuperseded) {
+		e.Fatalf("renewal in the new incarnation: %v", err)
+	}
+}
+
+// supersedeRaces lets an old session renew as fast as it can while it is superseded, over another handle where there is one.
 func supersedeRaces(e *env) {
-	two := e.handle()
 	for range e.d.Rounds {
-		old, h := e.named("n"), e.namedIn(two, group, "n")
+		sessions := e.raceSessions(2)
+		old, h := sessions[0], sessions[1]
 		var wg sync.WaitGroup
 		started := make(chan struct{})
 		wg.Go(func() {
-			close(started)
-			for {
+			defer close(started)
+			for try := 0; ; try++ {
 				if _, err := e.renewal(old); err != nil {
 					if !errors.Is(err, backends.ErrSuperseded) {
 						e.Errorf("renewal: %v", err)
 					}
 					return
 				}
+				if try == 0 {
+					started <- struct{}{}
+				}
 			}
 		})
 		<-started
-		if _, err := h.Supersede(e.ctx, "n"); err != nil {
+		if _, err := h.Supersede(e.ctx, "node"); err != nil {
 			e.Fatal(err)
 		}
 		_, err := e.renewal(old)
 		e.wantErr("renewal after the supersede was acknowledged", err, backends.ErrSuperseded)
+		e.wantErr("bound put after it", e.commit(old, bindTxn("k"))[0].Err, backends.ErrSuperseded)
 		wg.Wait()
-		for _, s := range []backends.Session{old, h} {
+		for _, s := range sessions {
 			if err := s.Close(e.ctx); err != nil {
+				e.Fatal(err)
+			}
+		}
+	}
+}
+
+// supersedeEachOther: all supersede at once, and put something bound; only the newest can, once all are done.
+func supersedeEachOther(e *env) {
+	for round := range e.d.Rounds {
+		sessions := e.raceSessions(4)
+		newest := len(sessions) - 1
+		racers(sessions, func(i int, h backends.Session) {
+			if _, err := h.Supersede(e.ctx, "node"); err != nil && (i == newest || !errors.Is(err, backends.ErrSuperseded)) {
+				e.Errorf("round %d: supersede by session %d: %v", round, i, err)
+			}
+		})
+		for i, h := range sessions {
+			var want error
+			if i != newest {
+				want = backends.ErrSuperseded
+			}
+			if _, err := e.renewal(h); !errors.Is(err, want) {
+				e.Fatalf("round %d: renewal of session %d of 4: %v", round, i+1, err)
+			}
+			if err := h.Close(e.ctx); err != nil {
 				e.Fatal(err)
 			}
 		}

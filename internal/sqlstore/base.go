@@ -23,9 +23,9 @@ type Base interface {
 	// Woken is called after that transaction has ended well.
 	Woken(group string, addresses []string)
 	// Proof makes a session's proof of life, whose name is kept with the session, for Dead; "" when there is none. release
-	// is called when the session was closed.
-	Proof() (name string, release func())
-	// Dead tells whether it is proved that the process of that Proof, and whatever it left running, is gone.
+	// may be called more than once, and is when the session has ended. ttl bounds for how long the session outlives its last call.
+	Proof(ttl time.Duration) (name string, release func())
+	// Dead tells whether it is proved that the process of that Proof, and whatever it left running, is gone. It does not wait.
 	Dead(proof string) bool
 	// ShortestTTL is the least that a session may ask for.
 	ShortestTTL() time.Duration

@@ -23,19 +23,13 @@ func (s *session) Commit(ctx context.Context, r backends.CommitRequest) (backend
 	var wake []string
 	err := s.base.Write(ctx, func(t *Tx) (err error) {
 		reply, wake = backends.CommitReply{Stamp: t.stamp()}, nil
-		alive, err := s.touch(t)
-		if err != nil {
-			return err
-		}
-		refused, err := s.why(t)
+		barred, err := s.standing(t)
 		if err != nil {
 			return err
 		}
 		for i := range r.Txns {
-			res := backends.Result{Err: backends.ErrSessionLost}
-			if alive && refused != nil && claims(&r.Txns[i]) {
-				res.Err = refused
-			} else if alive {
+			res := backends.Result{Err: barred.from(&r.Txns[i])}
+			if res.Err == nil {
 				if res, err = s.one(t, r.Incarnation, &r.Txns[i]); err != nil {
 					return err
 				}

@@ -17,7 +17,7 @@ type session struct {
 	id, group string
 	ttl       time.Duration
 	opened    backends.Stamp
-	since     int64         // when it was opened, µs of the store's clock
+	number    int64         // in the order of opening
 	ended     chan struct{} // closed when the session was seen to have ended
 	once      sync.Once
 	release   func() // gives up the proof of life
@@ -27,7 +27,12 @@ func (s *session) ID() string             { return s.id }
 func (s *session) TTL() time.Duration     { return s.ttl }
 func (s *session) Opened() backends.Stamp { return s.opened }
 
-func (s *session) end() { s.once.Do(func() { close(s.ended) }) }
+func (s *session) end() {
+	s.once.Do(func() {
+		close(s.ended)
+		s.release()
+	})
+}
 
 // over tells whether this handle has seen the end. What a rollback of the data brings back stays ended.
 func (s *session) over() bool {
@@ -52,7 +57,7 @@ func (s *session) Renew(ctx context.Context, r backends.RenewRequest) (backends.
 			return err
 		}
 		if !alive {
-			refused, err = s.why(t)
+			refused, err = s.whyNot(t)
 			return err
 		}
 		if r.Incarnation != t.Incarnation {
@@ -82,7 +87,7 @@ func (s *session) extend(t *Tx, incarnation string) (bool, error) {
 		return false, nil
 	}
 	if incarnation != t.Incarnation {
-		return s.touch(t)
+		return s.well(t)
 	}
 	n, err := t.exec(`UPDATE sessions SET expires = ? WHERE id = ? AND expires > ? AND superseded = 0`, t.Now+s.ttl.Microseconds(), []byte(s.id), t.Now)
 	return n == 1, err
@@ -135,7 +140,6 @@ func (s *session) Close(ctx context.Context) error {
 	err := s.base.Write(ctx, func(t *Tx) error { return remove(t, []byte(s.id)) })
 	if err == nil {
 		s.end()
-		s.release()
 	}
 	return err
 }

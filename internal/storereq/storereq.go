@@ -33,6 +33,15 @@ func Keys(keys []string) error {
 	return errors.Join(errs...)
 }
 
+// Supersede checks the node whose older sessions are to be superseded. The error wraps ErrInvalid: sessions that were opened without
+// a name have nothing to do with each other.
+func Supersede(node string) error {
+	if node == "" {
+		return fmt.Errorf("%w: a supersede needs the name of a node", backends.ErrInvalid)
+	}
+	return nil
+}
+
 // Commit checks every transaction of a commit. The error wraps ErrInvalid and names all that is wrong.
 func Commit(r backends.CommitRequest) error {
 	var errs []error

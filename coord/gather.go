@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/rebalancer-go/rebalancer/coord/assign"
 )
 
 // published is a node's assignment as it stands in the store.
@@ -16,7 +18,7 @@ type published struct {
 func (m *Machine) gather() {
 	l := &m.lead
 	l.dirty, l.planAt = false, 0
-	prefixes := []string{MemberPrefix}
+	prefixes := []string{MemberPrefix, ControlPrefix}
 	var keys []string
 	if l.cold {
 		prefixes = append(prefixes, AssignmentPrefix, ClaimPrefix) // who still holds what is to be given back
@@ -61,6 +63,7 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 	l.cold = false
 	l.members = map[string]memberInfo{}
 	l.holders = map[string]string{}
+	l.control = newControls()
 	if cold {
 		l.entries, l.digests = map[string]published{}, map[string]uint64{}
 		l.barrierV, l.barrier = 0, Barrier{}
@@ -70,6 +73,10 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 		switch {
 		case strings.HasPrefix(e.Key, MemberPrefix):
 			m.memberRead(e)
+		case strings.HasPrefix(e.Key, ControlPrefix):
+			if err := l.control.read(e); err != nil {
+				m.storeFailed("reading of what an operator asked for", err)
+			}
 		case strings.HasPrefix(e.Key, AssignmentPrefix):
 			assignments = append(assignments, e)
 		case strings.HasPrefix(e.Key, ResourcePrefix):
@@ -155,6 +162,7 @@ func (m *Machine) assignmentsRead(entries []Entry) bool {
 
 func (m *Machine) registered(entries []Entry) {
 	var names []string
+	m.lead.labelled, m.lead.weights = nil, map[string]int32{}
 	for _, e := range entries {
 		r, err := DecodeRegistration(e.Value)
 		if err != nil {
@@ -162,6 +170,12 @@ func (m *Machine) registered(entries []Entry) {
 			continue
 		}
 		names = append(names, r.Name)
+		if len(r.Require)+len(r.Prefer) > 0 {
+			m.lead.labelled = append(m.lead.labelled, r)
+		}
+		if r.Weight > 1 {
+			m.lead.weights[r.Name] = int32(min(r.Weight, assign.MaxWeight))
+		}
 	}
 	m.setResources(names)
 }

@@ -60,7 +60,7 @@ func (m *Machine) outgoing(stay map[string]bool) int {
 }
 
 // grants is how many resources an assignment gives.
-func (a *Assignment) grants() int {
+func (a Assignment) grants() int {
 	if a.ReservedUntil != 0 {
 		return 0
 	}

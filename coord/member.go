@@ -12,6 +12,8 @@ type memberState struct {
 	declined map[string]decline
 	draining bool // the node asks to be given nothing
 	joined   bool // this process was a member once
+	// declineEnd is when the first of them ends; 0: none is to end.
+	declineEnd Time
 }
 
 // decline is a resource that this node could not open.
@@ -27,7 +29,7 @@ const (
 
 // reset forgets what was of the session; what the node declined stays.
 func (s *memberState) reset() {
-	*s = memberState{declined: s.declined, draining: s.draining, joined: s.joined}
+	*s = memberState{declined: s.declined, declineEnd: s.declineEnd, draining: s.draining, joined: s.joined}
 }
 
 // ownSeen looks at the entry under the node's own name, as it was read while settling.
@@ -121,6 +123,9 @@ func (m *Machine) memberValue() Member {
 		}
 	}
 	sort.Strings(v.Declined)
+	if parts := split(v.Declined); len(parts) > 1 {
+		v.Declined = parts[0] // no entry grows with the group: when so many fail, it is not for this node's sake
+	}
 	if c.Origin == OriginStatic {
 		if parts := split(c.Static); len(parts) > 1 {
 			v.ListParts, v.ListHash = len(parts), listHash(c.Static)
@@ -177,8 +182,10 @@ func (m *Machine) onCannotOpen(ev CannotOpen) {
 	d := m.member.declined[ev.Resource]
 	pause := min(firstDecline<<min(d.times, 10), lastDecline)
 	d.times++
-	d.until = m.now + Time(pause)
+	// Rounded up, so that many that fail one after the other end together.
+	d.until = (m.now + Time(pause) + Time(second) - 1) / Time(second) * Time(second)
 	m.member.declined[ev.Resource] = d
+	m.member.endBy(d.until)
 	m.member.dirty = true
 	m.notify(Notify{Kind: KindDeclined, Resource: ev.Resource, Fence: ev.Fence, Err: ev.Err,
 		Reason: "its source could not be opened here: left to other nodes for a while"})
@@ -199,20 +206,34 @@ func (m *Machine) declines(name string) bool {
 	return false
 }
 
-// endDeclines takes back every decline that is over.
+// endBy notes that a decline ends at t.
+func (s *memberState) endBy(t Time) {
+	if s.declineEnd == 0 || t < s.declineEnd {
+		s.declineEnd = t
+	}
+}
+
+// endDeclines takes back every decline that is over. It looks at them only when one is: when a source is away, they are many.
 func (m *Machine) endDeclines() {
-	for _, name := range sortedKeys(m.member.declined) {
-		if d := m.member.declined[name]; d.until != 0 && m.now >= d.until {
+	s := &m.member
+	if s.declineEnd == 0 || m.now < s.declineEnd {
+		return
+	}
+	s.declineEnd = 0
+	for _, name := range sortedKeys(s.declined) {
+		switch d := s.declined[name]; {
+		case d.until == 0:
+		case m.now >= d.until:
 			m.declines(name)
 			m.touch(name)
+		default:
+			s.endBy(d.until)
 		}
 	}
 }
 
 func (m *Machine) wakeMember(w *wake) {
-	for _, d := range m.member.declined {
-		w.by(d.until)
-	}
+	w.by(m.member.declineEnd)
 	if m.mayWriteMember() {
 		w.by(max(m.member.retryAt, m.now))
 	}

@@ -62,6 +62,9 @@ type weighted struct {
 }
 
 func (s *Setup) kinds() []weighted {
+	if s.Kinds != nil {
+		return s.Kinds
+	}
 	w := []weighted{{FaultCrash, 8}, {FaultLeave, 6}, {FaultFreeze, 8}, {FaultPartition, 8}, {FaultLoss, 8}, {FaultLag, 6},
 		{FaultOutage, 3}, {FaultHints, 5}, {FaultSlow, 3}, {FaultOpen, 3}, {FaultStuck, 2}, {FaultDoubt, 2},
 		{FaultAppear, 4}, {FaultVanish, 4}}

@@ -69,7 +69,7 @@ func (e *explorer) explore(s *state) bool {
 		e.res.Complete = false
 		return false
 	}
-	if s.now >= e.end {
+	if s.now >= e.end || e.sc.Prompt && s.quiet() && s.budget.Left == 0 {
 		e.res.Ends++
 		return e.settles(s)
 	}
@@ -100,7 +100,7 @@ func (s *state) moves(f func(*state) bool) bool {
 			late++
 		}
 	}
-	if quiet && late <= s.budget.Late {
+	if quiet && late <= s.budget.Late && !(s.sc.Prompt && s.quiet()) {
 		x := s.next("time goes on", "")
 		x.budget.Late -= late
 		x.advance()
@@ -215,8 +215,26 @@ func (s *state) lost(k int) *state {
 	return x
 }
 
+// soon is what a poll or a renewal never is: retries and elections are.
+const soon = 200 * ms
+
+// quiet tells whether nothing is on its way, and nothing will happen soon.
+func (s *state) quiet() bool {
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		if n.frozen || n.up && n.machine.Wake() <= coord.Time(s.now+soon) {
+			return false
+		}
+	}
+	return len(s.flight) == 0
+}
+
 // advance lets time go on to the next tick at which a node has something to do.
 func (s *state) advance() {
+	if s.sc.Prompt {
+		s.advanceTo()
+		return
+	}
 	wake := coord.Time(s.now + searchTick)
 	for i := range s.nodes {
 		if n := &s.nodes[i]; n.up && !n.frozen {
@@ -283,6 +301,17 @@ func (s *state) losses(f func(*state) bool) bool {
 	return true
 }
 
+// advanceTo lets time go on to the very moment at which the next node wants to be woken.
+func (s *state) advanceTo() {
+	wake := coord.Time(s.now + searchTTL)
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.up && !n.frozen {
+			wake = min(wake, n.machine.Wake())
+		}
+	}
+	s.now = max(s.now+ms/100, vtime(wake))
+}
+
 func (s *state) crash(i int) {
 	n := &s.nodes[i]
 	n.up, n.trust, n.workers = false, 0, nil
@@ -319,7 +348,14 @@ func (e *explorer) settles(s *state) bool {
 	for i := range x.nodes {
 		x.nodes[i].frozen = false
 	}
-	x.calm(s.now+6*searchTTL, func() bool { return len(x.flight) == 0 && x.unsettled() == "" })
+	within := e.sc.Within
+	if within == 0 {
+		within = 6 * searchTTL
+	}
+	if e.sc.Prompt {
+		within = 0
+	}
+	x.calm(s.now+within, func() bool { return len(x.flight) == 0 && x.unsettled() == "" })
 	if x.err == nil {
 		if why := x.unsettled(); why != "" {
 			x.fail("settles", "%s", why)
@@ -339,6 +375,9 @@ func prepared(sc *Scenario) *state {
 		s.boot(i)
 	}
 	s.calm(3*searchTTL, func() bool { return false })
+	if sc.Prompt { // after a renewal, and long before the next
+		s.calm(s.now+searchTTL/6, s.quiet)
+	}
 	s.store.snapshot()
 	if why := s.unsettled(); s.err == nil && why != "" && sc.Late < sc.Nodes {
 		s.fail("settles", "before the search: %s", why)

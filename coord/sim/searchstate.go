@@ -15,10 +15,14 @@ type Scenario struct {
 	Mode      coord.Mode
 	Late      int // how many of the nodes, from the last, join only when the search begins
 	Hints     bool
-	Horizon   int // in ticks from the beginning of the search
-	Budget    Budget
-	Without   coord.Guards
-	Store     StoreGuards
+	Horizon   int   // in ticks from the beginning of the search
+	Within    vtime // to settle in after the horizon; 0: six ttl
+	// Prompt demands that everything is in its place as soon as nothing is on its way and nobody wants to be woken soon: no poll
+	// and no renewal is needed for it. Time goes on by what the machines ask for, not in ticks.
+	Prompt  bool
+	Budget  Budget
+	Without coord.Guards
+	Store   StoreGuards
 	// Limit ends a search without a result after so many states; 0: none.
 	Limit int
 }

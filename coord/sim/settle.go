@@ -12,6 +12,9 @@ import (
 // nodes (1 ttl), then joins, drains and listings.
 func (w *World) bound() vtime {
 	s := &w.setup
+	if s.Bound > 0 {
+		return s.Bound
+	}
 	b := 4*s.TTL + 3*s.Debounce + 4*s.Drain + 2*s.Opening + 20*s.Latency
 	if s.Origin == coord.OriginDiscovered {
 		b += shrinkLists * s.ListEvery
@@ -71,7 +74,7 @@ func (w *World) unsettled() string {
 
 // planIdle measures what a group at rest costs. A decline that ends moves work again: such worlds are left out.
 func (w *World) planIdle() {
-	if len(w.declined) > 0 {
+	if len(w.declined) > 0 || w.setup.HintsOnly {
 		return
 	}
 	before := make([]tally, len(w.procs))

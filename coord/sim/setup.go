@@ -34,7 +34,10 @@ type Setup struct {
 	Sloppy    vtime // how late a tick may come
 	Without   coord.Guards
 	Store     StoreGuards // taken out
+	HintsOnly bool        // polling tells little, see store
 	Heal      vtime       // when the faults stop
+	Kinds     []weighted  // faults to draw from; nil: all that go with the setup
+	Bound     vtime       // to settle in after the last fault; 0: what the promises allow
 }
 
 // NewSetup draws a group from a seed.

@@ -54,6 +54,7 @@ type store struct {
 	ids         int   // sessions ever opened, never rolled back
 	snaps       []storeData
 	without     StoreGuards
+	mute        bool // no digests, and no ends of claims: what is not hinted is not learnt by polling
 }
 
 func newStore(without StoreGuards) *store {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/rebalancer-go/rebalancer/coord"
 )
@@ -73,6 +74,9 @@ func (s *store) renew(at vtime, req coord.Renew) coord.Renewed {
 	}
 	re.Digests = make(map[string]coord.Digest, len(req.Digests))
 	for _, p := range req.Digests {
+		if s.mute {
+			break
+		}
 		re.Digests[p] = s.digest(at, p, !s.has(StoreExpiryAware))
 	}
 	return re
@@ -94,7 +98,11 @@ func (s *store) read(at vtime, req coord.Read) coord.ReadDone {
 	}
 	for _, k := range s.keys {
 		if r := s.rows[k]; seen[k] {
-			re.Entries = append(re.Entries, coord.Entry{Key: k, Value: r.value, Version: r.version, Session: r.session, Left: s.left(at, r)})
+			left := s.left(at, r)
+			if s.mute && strings.HasPrefix(k, coord.ClaimPrefix) {
+				left = -1
+			}
+			re.Entries = append(re.Entries, coord.Entry{Key: k, Value: r.value, Version: r.version, Session: r.session, Left: left})
 		}
 	}
 	return re

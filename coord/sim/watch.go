@@ -213,7 +213,7 @@ func (w *World) opens(put coord.Put) {
 	}
 	for _, r := range w.setup.Resources {
 		for _, k := range w.working[r] {
-			if k.counts() && !k.stuck {
+			if k.counts() && !k.stuck && !w.store.stepped(w.now, k.session) {
 				w.fail("global barrier", "generation %d opens while %s still works %s", b.Generation, k.p, r)
 			}
 		}

@@ -46,6 +46,7 @@ func NewWorld(s Setup, faults []Fault) *World {
 	w.procs, w.lives, w.gone, w.lists, w.names = make([]*proc, n), make([]int, n), make([]bool, n), make([][]string, n), make([]string, n)
 	w.watch.init(n)
 	w.ends = s.Heal + w.bound() + idleWindow(&s)
+	w.store.mute = s.HintsOnly
 	if s.Fresh {
 		w.store.since = w.store.clock(0) / 1000
 	}

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// Engine is what shows that a guard is needed.
+type Engine string
+
+// The engines of the table of guards. Unshown guards have none: nothing here fails yet when they are removed.
+const (
+	BySimulation Engine = "simulation"
+	BySearch     Engine = "search"
+	Unshown      Engine = "none yet"
+)
+
+// Guarded is one row of the table: guards that are removed together, and what then breaks.
+type Guarded struct {
+	Name    string
+	Machine coord.Guards
+	Store   StoreGuards
+	Rule    string
+	Breaks  []string // the properties of which one must be violated
+	Engine  Engine
+	Profile Profile  // for BySimulation
+	Seeds   int64    // of the profile, from 0: one of them must fail
+	Search  Scenario // for BySearch
+	Why     string   // for Unshown: what is believed to cover it
+}
+
+// Table lists every guard of the machine and of the store.
+func Table() []Guarded {
+	return append(machineGuards(), storeGuards()...)
+}
+
+// Markdown is the table for people.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Guards of the protocol\n\nWritten by `go test ./coord/sim -run TestGuardsFile -write`; do not edit. What breaks when a guard is removed, and which engine shows it.\n" +
+		"TestGuards runs each row: without the guard it must fail, with all guards the same world must pass.\n\n" +
+		"| guard | rule | what breaks without it | shown by |\n|---|---|---|---|\n")
+	for _, g := range Table() {
+		breaks, by := strings.Join(g.Breaks, "; or "), string(g.Engine)
+		switch g.Engine {
+		case BySimulation:
+			profile := string(g.Profile)
+			if profile == "" {
+				profile = "any world"
+			}
+			by = fmt.Sprintf("simulation, %s, seeds below %d", profile, g.Seeds)
+		case BySearch:
+			by = "search, " + g.Search.Name
+		case Unshown:
+			breaks, by = "nothing found here so far", "none yet: "+g.Why
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", g.Name, g.Rule, breaks, by)
+	}
+	return b.String()
+}
+
+// Shown runs a row and returns the violation that it must lead to, with the world that it happened in, or nil. with all guards
+// in place that world must pass, which is checked as well.
+func (g *Guarded) Shown() (*Violation, error) {
+	if g.Engine == BySearch {
+		return g.searched()
+	}
+	for seed := range g.Seeds {
+		s := NewProfile(g.Profile, seed)
+		s.Without |= g.Machine
+		s.Store |= g.Store
+		v := NewWorld(s, NewSchedule(&s)).Run()
+		if v == nil || !g.expects(v) {
+			continue
+		}
+		s = NewProfile(g.Profile, seed)
+		if w := NewWorld(s, NewSchedule(&s)).Run(); w != nil {
+			return nil, fmt.Errorf("seed %d fails with all guards: %w", seed, w)
+		}
+		return v, nil
+	}
+	return nil, nil
+}
+
+func (g *Guarded) searched() (*Violation, error) {
+	sc := g.Search
+	if r := Search(sc); r.Violation != nil {
+		return nil, fmt.Errorf("fails with all guards: %v", r)
+	}
+	sc.Without |= g.Machine
+	sc.Store |= g.Store
+	r := Search(sc)
+	if r.Violation == nil || !g.expects(r.Violation) {
+		return nil, nil
+	}
+	return r.Violation, nil
+}
+
+func (g *Guarded) expects(v *Violation) bool {
+	for _, p := range g.Breaks {
+		if p == v.Property {
+			return true
+		}
+	}
+	return false
+}

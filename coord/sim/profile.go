@@ -1,0 +1,44 @@
+package sim
+
+import "github.com/rebalancer-go/rebalancer/coord"
+
+// Profile narrows worlds down to where one kind of thing goes wrong: what a guard is for may be rare among all that can happen.
+type Profile string
+
+// The profiles of the table of guards.
+const (
+	AnyWorld     Profile = ""               // all that NewSetup draws
+	LateAnswers  Profile = "late answers"   // freezes between a request and its answer, then partitions
+	LateRequests Profile = "late requests"  // requests that arrive after they were given up, beside changes of the plan
+	ForgetGlobal Profile = "forget, global" // rollbacks beside rebalances of a group with a global barrier
+	ForgetLate   Profile = "forget, late"   // rollbacks while answers are on their way
+	HintsAlone   Profile = "hints alone"    // changes of the plan while hand-overs are under way, no hint lost, and no polls
+)
+
+// NewProfile draws a group of a profile from a seed.
+func NewProfile(p Profile, seed int64) Setup {
+	s := NewSetup(seed)
+	c := s.chance().of(string(p))
+	switch p {
+	case LateAnswers:
+		s.Kinds = []weighted{{FaultFreeze, 1}, {FaultPartition, 1}}
+		s.Latency = s.TTL / 30
+	case LateRequests:
+		s.Kinds = []weighted{{FaultLag, 6}, {FaultLeave, 3}, {FaultCrash, 2}, {FaultAppear, 2}, {FaultVanish, 2}, {FaultOpen, 2}}
+		s.Mode = coord.ResourceBarrier
+	case ForgetGlobal:
+		s.Kinds = []weighted{{FaultSnapshot, 4}, {FaultRollback, 3}, {FaultLeave, 3}, {FaultAppear, 3}, {FaultVanish, 3}}
+		s.Mode, s.Drain = coord.GlobalBarrier, ms
+		s.Latency = ms
+	case ForgetLate:
+		s.Kinds = []weighted{{FaultSnapshot, 4}, {FaultRollback, 4}, {FaultLeave, 3}, {FaultLag, 4}, {FaultAppear, 2}, {FaultVanish, 2}}
+		s.Latency = s.TTL / 30
+	case HintsAlone:
+		s.Kinds = []weighted{{FaultLeave, 4}, {FaultAppear, 2}, {FaultVanish, 2}}
+		s.Mode, s.Hints, s.Fresh, s.HintsOnly = coord.ResourceBarrier, true, false, true
+		s.Without |= coord.GuardRenewAssignment | coord.GuardRenewWaiting
+		s.Origin = pick(c.of("origin"), coord.OriginStatic, coord.OriginRegistered)
+		s.Latency, s.Drain = s.TTL/60, s.TTL/3
+	}
+	return s
+}

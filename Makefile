@@ -18,7 +18,7 @@ race: ## the packages under the race detector alone
 	@scripts/test.sh race
 
 bench: ## the runtime's cost against a bare channel, and hand-overs
-	@cd bench && go run .
+	@go -C bench run ./cmd/table
 
 quickstart: ## three processes share directories, one is killed, one joins
 	@go run ./examples/quickstart

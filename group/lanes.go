@@ -11,8 +11,29 @@ import (
 // lane is the messages of one key, in order; the first is the one at work, or the next to be.
 type lane struct {
 	key   string // "" for a message without one, which has a lane of its own
-	queue []item
+	items []item // from head on; those before have been worked
+	head  int
 	timer *time.Timer // while the first waits to be tried again
+}
+
+// push adds a message. It makes room where messages were that have been worked, before it asks for more memory.
+func (la *lane) push(it item) {
+	if n := len(la.items); n == cap(la.items) && la.head > 0 && 2*la.head >= n {
+		left := copy(la.items, la.items[la.head:])
+		clear(la.items[left:])
+		la.items, la.head = la.items[:left], 0
+	}
+	la.items = append(la.items, it)
+}
+
+// pop drops the first message, and tells whether there is another.
+func (la *lane) pop() bool {
+	la.items[la.head] = item{}
+	la.head++
+	if la.head == len(la.items) {
+		la.items, la.head = la.items[:0], 0
+	}
+	return len(la.items) > 0
 }
 
 // lanes works the messages of one resource by several handlers at once, in order for each key. A message that waits to be tried
@@ -24,6 +45,7 @@ type lanes struct {
 	mu      sync.Mutex
 	all     map[*lane]struct{}
 	byKey   map[string]*lane
+	free    []*lane // empty, to be used again
 	ready   []*lane
 	running int // goroutines
 	parked  int // lanes that wait to try again
@@ -94,16 +116,28 @@ func (l *lanes) put(m *rebalancer.Message) {
 	l.inHand++
 	la := l.byKey[key]
 	if key == "" || la == nil {
-		la = &lane{key: key}
-		l.all[la] = struct{}{}
-		if key != "" {
-			l.byKey[key] = la
-		}
-		la.queue = append(la.queue, item{m: m})
+		la = l.newLane(key)
+		la.push(item{m: m})
 		l.readyLocked(la)
 		return
 	}
-	la.queue = append(la.queue, item{m: m})
+	la.push(item{m: m})
+}
+
+// newLane takes an empty lane into use.
+func (l *lanes) newLane(key string) *lane {
+	var la *lane
+	if n := len(l.free); n > 0 {
+		la, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		la = &lane{}
+	}
+	la.key = key
+	l.all[la] = struct{}{}
+	if key != "" {
+		l.byKey[key] = la
+	}
+	return la
 }
 
 // readyLocked queues a lane and sees to it that a goroutine takes it.
@@ -152,7 +186,7 @@ func (l *lanes) next() (*lane, item) {
 	la := l.ready[0]
 	l.ready[0] = nil
 	l.ready = l.ready[1:]
-	return la, la.queue[0]
+	return la, la.items[la.head]
 }
 
 // finished puts a lane where it belongs after an attempt at its first message, it.
@@ -163,9 +197,7 @@ func (l *lanes) finished(la *lane, it item, v verdict, wait time.Duration) {
 	switch v {
 	case settled:
 		l.inHand--
-		la.queue[0] = item{}
-		la.queue = la.queue[1:]
-		if len(la.queue) > 0 {
+		if la.pop() {
 			l.ready = append(l.ready, la)
 			return
 		}
@@ -173,8 +205,9 @@ func (l *lanes) finished(la *lane, it item, v verdict, wait time.Duration) {
 		if la.key != "" {
 			delete(l.byKey, la.key)
 		}
+		l.free = append(l.free, la)
 	case again:
-		la.queue[0] = it
+		la.items[la.head] = it
 		if l.closed {
 			return
 		}
@@ -208,7 +241,7 @@ func (l *lanes) close() {
 	l.mu.Unlock()
 	l.wg.Wait()
 	for la := range l.all {
-		for _, it := range la.queue {
+		for _, it := range la.items[la.head:] {
 			l.s.add(sources.Settlement{Message: it.m, Outcome: sources.Release})
 		}
 	}

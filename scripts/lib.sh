@@ -40,7 +40,7 @@ gotest() {
 	heading "$name"
 	echo "go test $*"
 	before=$(wc -l <"$RESULTS")
-	if ! go test -json "$@" 2>&1 | "$WORK/testreport" -results "$RESULTS" "$name"; then
+	if ! go test -json -count=1 "$@" 2>&1 | "$WORK/testreport" -results "$RESULTS" "$name"; then
 		after=$(tail -n 1 "$RESULTS")
 		if [ "$(wc -l <"$RESULTS")" = "$before" ] || [ "${after%%$'\t'*}" = ok ]; then # the command failed, no test did
 			printf 'FAILED\t0\t1\t0\t0\t%s (go test itself)\n' "$name" >>"$RESULTS"
@@ -72,7 +72,7 @@ need_cc() {
 ground() {
 	printf '%s, %s cores, %s\n' "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN)" "$(go env GOVERSION)"
 	printf 'SQLite %s (modernc.org/sqlite %s), files on %s\n' \
-		"$(go run ./internal/testground 2>/dev/null || echo '?')" \
+		"$(CGO_ENABLED=0 go run ./internal/testground 2>/dev/null || echo '?')" \
 		"$(go list -m -f '{{.Version}}' modernc.org/sqlite 2>/dev/null)" \
 		"$(stat -f -c %T "$WORK" 2>/dev/null || echo 'an unknown file system')"
 	printf 'race detector: %s\n' "$("$(go env CC)" --version 2>/dev/null | head -n 1 || true)"

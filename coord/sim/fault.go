@@ -95,6 +95,9 @@ func NewSchedule(s *Setup) []Fault {
 	if c.of("calm").percent(30) {
 		n = c.of("count").between(1, 8)
 	}
+	if s.Burst > 0 {
+		n = c.of("burst").between(2, 5)
+	}
 	faults := make([]Fault, 0, n)
 	for i := range n {
 		x := c.of("fault", i)
@@ -106,6 +109,9 @@ func NewSchedule(s *Setup) []Fault {
 		}
 		f := Fault{ID: i, Kind: kinds[k].kind, At: x.of("at").below(s.Heal), Node: int(x.of("node").below(int64(len(s.Nodes))))}
 		s.shape(x, &f)
+		if s.Burst > 0 {
+			f.At, f.Arg = s.Heal/2+x.of("burst").below(s.Burst), 0
+		}
 		f.Dur = min(f.Dur, s.Heal-f.At)
 		faults = append(faults, f)
 	}

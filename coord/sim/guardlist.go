@@ -4,17 +4,16 @@ import "github.com/rebalancer-go/rebalancer/coord"
 
 // Properties as violations name them.
 const (
-	overlap  = "no overlap"
-	covered  = "work is covered"
-	fences   = "fences grow"
-	release  = "no release while working"
-	free     = "claims are free"
-	deposed  = "deposed coordinator"
-	writer   = "one writer per term"
-	barrier  = "global barrier"
-	settles  = "settles"
-	idle     = "idle costs one write per renewal"
-	busyLoop = "busy loop"
+	overlap = "no overlap"
+	covered = "work is covered"
+	fences  = "fences grow"
+	release = "no release while working"
+	free    = "claims are free"
+	deposed = "deposed coordinator"
+	writer  = "one writer per term"
+	barrier = "global barrier"
+	settles = "settles"
+	idle    = "idle costs one write per renewal"
 )
 
 // lostHint is a hand-over whose hints may be lost: two renewals must be enough to learn of it.
@@ -58,11 +57,13 @@ func machineGuards() []Guarded {
 		any("renew assignment", coord.GuardRenewAssignment, "H1: a renewal names the assignment entry", settles),
 		{Name: "renew waiting", Machine: coord.GuardRenewWaiting, Rule: "H1: a renewal names the claims waited for", Breaks: []string{settles},
 			Engine: BySearch, Search: lostHint()},
-		any("seen on apply", coord.GuardSeenOnApply, "H2: seen advances when a read was applied", settles, busyLoop),
+		in(FailedReads, any("seen on apply", coord.GuardSeenOnApply, "H2: seen advances when a read was applied", settles)),
 		any("digest", coord.GuardDigest, "H3: digests of the very list that was planned from", settles),
-		unshown("claim assignment", coord.GuardClaimAssignment, "H4: claims check the assignment entry", "the polls by renewals"),
-		unshown("release assignment", coord.GuardReleaseAssignment, "H4: releases check the assignment entry", "the polls by renewals"),
-		unshown("next rewrite", coord.GuardNextRewrite, "H5: an entry is rewritten when the next owner changes", "the polls by renewals"),
+		unshown("claim assignment", coord.GuardClaimAssignment, "H4: claims check the assignment entry",
+			"a claim made too late is given back when the entry is read, and the release wakes whom it names"),
+		unshown("release assignment", coord.GuardReleaseAssignment, "H4: releases check the assignment entry",
+			"the wrong node is woken; the right one looks again at its next hint or renewal, and no schedule without either was found"),
+		in(HintsAlone, any("next rewrite", coord.GuardNextRewrite, "H5: an entry is rewritten when the next owner changes", settles)),
 		any("store step", coord.GuardStoreStep, "a stepped store clock delays the opening of sources", overlap),
 	}
 }
@@ -81,7 +82,7 @@ func storeGuards() []Guarded {
 		any("renewal compares", StoreRenewCompares, "F3: a renewal is refused in another incarnation", covered, overlap),
 		unshown("commit compares", StoreCommitCompares, "F3: a commit is refused in another incarnation",
 			"the grace for claims, versions for releases, and the reply's incarnation"),
-		any("unique sessions", StoreUniqueSessions, "F6: session ids are never given twice", "finish", covered, release),
+		any("unique sessions", StoreUniqueSessions, "F6: session ids are never given twice", covered, release),
 		any("clock versions", StoreClockVersions, "F7: versions take the store's time", writer, fences),
 		any("expiry aware", StoreExpiryAware, "H1: entries of ended sessions read as absent", idle, settles),
 		any("renewal of the living", StoreRenewAlive, "an ended session cannot be renewed", covered, overlap),

@@ -12,6 +12,7 @@ const (
 	LateRequests Profile = "late requests"  // requests that arrive after they were given up, beside changes of the plan
 	ForgetGlobal Profile = "forget, global" // rollbacks beside rebalances of a group with a global barrier
 	ForgetLate   Profile = "forget, late"   // rollbacks while answers are on their way
+	FailedReads  Profile = "failed reads"   // reads fail, and hints are lost
 	HintsAlone   Profile = "hints alone"    // changes of the plan while hand-overs are under way, no hint lost, and no polls
 )
 
@@ -34,11 +35,22 @@ func NewProfile(p Profile, seed int64) Setup {
 		s.Kinds = []weighted{{FaultSnapshot, 4}, {FaultRollback, 4}, {FaultLeave, 3}, {FaultLag, 4}, {FaultAppear, 2}, {FaultVanish, 2}}
 		s.Latency = s.TTL / 30
 	case HintsAlone:
-		s.Kinds = []weighted{{FaultLeave, 4}, {FaultAppear, 2}, {FaultVanish, 2}}
+		s.Kinds = []weighted{{FaultLeave, 1}}
 		s.Mode, s.Hints, s.Fresh, s.HintsOnly = coord.ResourceBarrier, true, false, true
 		s.Without |= coord.GuardRenewAssignment | coord.GuardRenewWaiting
-		s.Origin = pick(c.of("origin"), coord.OriginStatic, coord.OriginRegistered)
-		s.Latency, s.Drain = s.TTL/60, s.TTL/3
+		s.Origin, s.Heal = coord.OriginStatic, 10*s.TTL
+		s.Latency = s.TTL / 60
+		s.Drain = pick(c.of("drain"), s.TTL/30, s.TTL/3)
+		s.Burst = pick(c.of("burst"), s.TTL/15, s.TTL/2)
+		for i := range s.Nodes {
+			s.Nodes[i].Static, s.Nodes[i].Begins = s.Resources, 0
+			if c.of("late", int64(i)).percent(30) {
+				s.Nodes[i].Begins = s.Heal/2 + c.of("begins", int64(i)).below(s.Burst)
+			}
+		}
+	case FailedReads:
+		s.Kinds = []weighted{{FaultLoss, 3}, {FaultHints, 4}, {FaultLeave, 1}, {FaultPartition, 2}}
+		s.Mode, s.Hints = coord.ResourceBarrier, true
 	}
 	return s
 }

@@ -36,6 +36,7 @@ type Setup struct {
 	Store     StoreGuards // taken out
 	HintsOnly bool        // polling tells little, see store
 	Heal      vtime       // when the faults stop
+	Burst     vtime       // all faults fall within this time, and whoever leaves stays away; 0: any time
 	Kinds     []weighted  // faults to draw from; nil: all that go with the setup
 	Bound     vtime       // to settle in after the last fault; 0: what the promises allow
 }

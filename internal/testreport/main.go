@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	results := flag.String("results", "", "add a line to this file: result, passed, failed, skipped, seconds, name, remark")
+	results := flag.String("results", "", "add a line to this file: result, passed, failed, skipped, seconds, name")
 	flag.Parse()
 	began := time.Now()
 	r := newReport(os.Stdout)
@@ -48,9 +48,8 @@ type report struct {
 	out                     io.Writer
 	said                    map[event]*bytes.Buffer // by package and test: what it printed
 	passed, failed, skipped int
-	undeclared              int      // skipped, other than what a driver declares impossible
-	broken                  bool     // a package failed outside its tests, or did not build
-	remarks                 []string // lines that say what a test was run with
+	undeclared              int  // skipped, other than what a driver declares impossible
+	broken                  bool // a package failed outside its tests, or did not build
 }
 
 func newReport(out io.Writer) *report { return &report{out: out, said: map[event]*bytes.Buffer{}} }
@@ -107,6 +106,9 @@ func (r *report) takePackage(e event) {
 // chosen tells lines that are worth a look although the test passed.
 var chosen = regexp.MustCompile(`\b(seeds?|rounds?|worlds?|states|overlaps?)\b`)
 
+// chosenBelow are those of subtests, of which there are many.
+var chosenBelow = regexp.MustCompile(`\bstates\b`)
+
 // notPossible begins the reason of a skip that the suite of stores allows, because it checks it.
 const notPossible = "the store cannot "
 
@@ -141,17 +143,17 @@ func (r *report) takeTest(e event) {
 
 // remark notes and prints what a test that passed was run with.
 func (r *report) remark(test, text string) {
+	most := chosen
 	if strings.Contains(test, "/") {
-		return
+		most = chosenBelow
 	}
 	for _, line := range strings.Split(text, "\n") {
 		_, said, ok := strings.Cut(line, ".go:") // as t.Log writes it
-		if !ok || !chosen.MatchString(said) {
+		if !ok || !most.MatchString(said) {
 			continue
 		}
 		_, said, _ = strings.Cut(said, ": ")
 		fmt.Fprintf(r.out, "    %s: %s\n", test, said)
-		r.remarks = append(r.remarks, said)
 	}
 }
 

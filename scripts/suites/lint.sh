@@ -12,6 +12,7 @@ other_platforms() {
 run "lint: gofmt" formatted
 run "lint: go vet" go vet ./...
 run "lint: staticcheck ${STATICCHECK##*@}" go run "$STATICCHECK" ./...
-run "lint: modules are tidy" go mod tidy -diff
+tidy() { go mod tidy -diff && go -C bench mod tidy -diff; }
+run "lint: modules are tidy" tidy
 run "lint: builds for darwin, freebsd, windows" other_platforms
 gotest "lint: rules of the module" ./internal/arch

@@ -59,51 +59,8 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 		l.dirty = true // it was sent before everything had to be read, and lacks most of it
 		return
 	}
-	cold := l.cold
-	l.cold = false
-	l.members = map[string]memberInfo{}
-	l.holders = map[string]string{}
-	l.control = newControls()
-	if cold {
-		l.entries, l.digests = map[string]published{}, map[string]uint64{}
-		l.barrierV, l.barrier = 0, Barrier{}
-	}
-	var registered, discovered, assignments []Entry
-	for _, e := range ev.Entries {
-		switch {
-		case strings.HasPrefix(e.Key, MemberPrefix):
-			m.memberRead(e)
-		case strings.HasPrefix(e.Key, ControlPrefix):
-			if err := l.control.read(e); err != nil {
-				m.storeFailed("reading of what an operator asked for", err)
-			}
-		case strings.HasPrefix(e.Key, AssignmentPrefix):
-			assignments = append(assignments, e)
-		case strings.HasPrefix(e.Key, ResourcePrefix):
-			registered = append(registered, e)
-		case strings.HasPrefix(e.Key, DiscoveredPrefix):
-			discovered = append(discovered, e)
-		case strings.HasPrefix(e.Key, ClaimPrefix):
-			if c, err := DecodeClaim(e.Value); err == nil {
-				l.holders[c.Resource] = c.Node
-			}
-		case e.Key == BarrierKey:
-			m.lead.barrierV, m.lead.barrier = e.Version, barrierOf(e)
-		}
-	}
-	if cold && !m.assignmentsRead(assignments) {
+	if !m.takeEntries(ev.Entries) {
 		return
-	}
-	if !cold {
-		l.forgetGiven()
-	}
-	switch m.cfg.Origin {
-	case OriginRegistered:
-		m.registered(registered)
-	case OriginDiscovered:
-		if cold {
-			m.discovered(discovered)
-		}
 	}
 	for prefix, d := range ev.Digests { // each by itself
 		if m.has(GuardDigest) {
@@ -114,6 +71,55 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 	}
 	m.checkBy(ev.Digests[MemberPrefix].Left)
 	m.gatherLists()
+}
+
+// takeEntries takes over what was read; false when it cannot be used.
+func (m *Machine) takeEntries(entries []Entry) bool {
+	l := &m.lead
+	cold := l.cold
+	l.cold = false
+	l.members = map[string]memberInfo{}
+	for _, e := range below(entries, MemberPrefix) {
+		m.memberRead(e)
+	}
+	l.control = newControls()
+	for _, e := range below(entries, ControlPrefix) {
+		if err := l.control.read(e); err != nil {
+			m.storeFailed("reading of what an operator asked for", err)
+		}
+	}
+	l.holders = map[string]string{}
+	for _, e := range below(entries, ClaimPrefix) {
+		if c, err := DecodeClaim(e.Value); err == nil {
+			l.holders[c.Resource] = c.Node
+		}
+	}
+	if m.cfg.Origin == OriginRegistered {
+		m.registered(below(entries, ResourcePrefix))
+	}
+	if !cold {
+		l.forgetGiven()
+		return true
+	}
+	l.entries, l.digests = map[string]published{}, map[string]uint64{}
+	l.barrierV, l.barrier = 0, Barrier{}
+	for _, e := range below(entries, BarrierKey) {
+		l.barrierV, l.barrier = e.Version, barrierOf(e)
+	}
+	if m.cfg.Origin == OriginDiscovered {
+		m.discovered(below(entries, DiscoveredPrefix))
+	}
+	return m.assignmentsRead(below(entries, AssignmentPrefix))
+}
+
+// below are the entries, sorted by key, whose keys begin with a prefix.
+func below(entries []Entry, prefix string) []Entry {
+	from := sort.Search(len(entries), func(i int) bool { return entries[i].Key >= prefix })
+	to := from
+	for to < len(entries) && strings.HasPrefix(entries[to].Key, prefix) {
+		to++
+	}
+	return entries[from:to]
 }
 
 // forgetGiven drops what was given back from the entries as this coordinator knows them, so that it is not read again with each plan.

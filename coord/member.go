@@ -67,7 +67,8 @@ func (m *Machine) occupied(e Entry) {
 		m.set.foreign = m.now
 		m.notify(Notify{Kind: KindWaiting, Reason: "another process is a member under this node's name: waiting for the end of its session"})
 	}
-	if Duration(m.now-m.set.foreign) > 2*m.sess.ttl {
+	// Renewals that a dead process had sent may arrive late; only a live one goes on and on.
+	if Duration(m.now-m.set.foreign) > 4*m.sess.ttl {
 		m.fail(mismatch("another live process is a member of group %q under the name %q: give each process a name of its own", m.cfg.Group, m.cfg.Node))
 		return
 	}

@@ -53,7 +53,7 @@ func (m *Machine) releasable(name string, r *resource) bool {
 		return false
 	}
 	if m.desired(name) && !r.unsure {
-		m.touch(name) // it came back: the claim was kept, go on under it
+		m.reconcile(name) // it came back: the claim was kept, go on under it
 		return false
 	}
 	return true

@@ -80,16 +80,17 @@ type Result struct {
 // Code says how a request to the store, or one transaction of it, ended.
 type Code uint8
 
+// How requests end. OK: it was carried out.
 const (
-	OK           Code = iota
-	Failed            // nothing was applied; worth a retry
-	Conflict          // a check did not hold
-	TooYoung          // the grace is not over
-	Unknown           // sent, and no answer came
-	SessionLost       // the session has ended, for good
-	Reincarnated      // the store's data is of another incarnation
-	Fatal             // no retry can heal it
-	Taken             // a newer session of this node's name superseded this one
+	OK           Code = iota // it was carried out
+	Failed                   // nothing was applied; worth a retry
+	Conflict                 // a check did not hold
+	TooYoung                 // the grace is not over
+	Unknown                  // sent, and no answer came
+	SessionLost              // the session has ended, for good
+	Reincarnated             // the store's data is of another incarnation
+	Fatal                    // no retry can heal it
+	Taken                    // a newer session of this node's name superseded this one
 )
 
 var codeNames = [...]string{"ok", "failed", "conflict", "too young", "unknown", "session lost", "reincarnated", "fatal", "superseded"}

@@ -12,6 +12,7 @@ import (
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/memory"
+	"github.com/rebalancer-go/rebalancer/coord"
 	"github.com/rebalancer-go/rebalancer/group"
 )
 
@@ -28,6 +29,24 @@ func TestCreate(t *testing.T) {
 	}
 	if _, err := Create(ctx, store, "g", Settings{TTL: time.Minute}); !errors.Is(err, ErrRefused) {
 		t.Errorf("other settings: %v", err)
+	}
+	ses, err := store.Open(ctx, backends.SessionOptions{Group: "g", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(ctx, ses, backends.Txn{Puts: []backends.Put{{Key: coord.MemberKey("n"), Value: []byte("1{}"), Bound: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Change(ctx, store, "g", Settings{TTL: time.Minute}); !errors.Is(err, ErrRefused) {
+		t.Errorf("change with a member: %v", err)
+	}
+	if err := ses.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false} {
+		if changed, err := Change(ctx, store, "g", Settings{TTL: time.Minute}); err != nil || changed != want {
+			t.Errorf("change %d: %v, %v", i, changed, err)
+		}
 	}
 	for _, s := range []Settings{{}, {TTL: time.Second, Barrier: "x"}, {TTL: time.Second, Origin: "x"}} {
 		if _, err := Create(ctx, store, "h", s); !errors.Is(err, ErrInvalid) {
@@ -175,5 +194,43 @@ func startNode(t *testing.T, store backends.Store, name string) (stop func()) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A node does not replace the settings that somebody chose, also when nobody is a member of the group.
+func TestNodeDoesNotChangeCreatedGroup(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	if _, err := Create(t.Context(), store, "g", registered); err != nil {
+		t.Fatal(err)
+	}
+	g, err := group.New(group.Config{Name: "g", Store: store, Resources: group.Static("a"), TTL: registered.TTL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(context.Context, *rebalancer.Claim) error { return nil }
+	if err := g.Run(t.Context(), run); !errors.Is(err, group.ErrMismatch) {
+		t.Errorf("a static node in a registered group: %v", err)
+	}
+}
+
+// What is listed and held by nobody is described, too: long static lists and discovered ones stand in entries of their own.
+func TestDescribeListed(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	if _, err := Create(t.Context(), store, "g", Settings{Origin: "discovered", TTL: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), backends.SessionOptions{Group: "g", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := backends.Put{Key: coord.DiscoveredPrefix + "000000", Value: []byte(`1{"names":["b","a"]}`)}
+	if err := commit(t.Context(), s, backends.Txn{Puts: []backends.Put{put}}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Describe(t.Context(), store, "g")
+	if err != nil || len(d.Resources) != 2 || d.Resources[0].Name != "a" || d.Resources[0].Owner != "" || d.Resources[0].Reason == "" {
+		t.Errorf("%+v, %v", d.Resources, err)
 	}
 }

@@ -47,8 +47,19 @@ func fromCoord(s coord.Settings) Settings {
 
 // Create writes the settings of a new group, and with them the promise that no node of it works anywhere: its first start
 // then need not wait until nodes of a group that the store has forgotten must have stopped. It reports whether it did;
-// false when the group exists with these very settings. It fails with ErrRefused when the group exists with other ones.
+// false when the group exists with these very settings. It fails with ErrRefused when the group exists with other ones; see [Change]. A
+// node whose settings differ from those of a group that was created so is refused.
 func Create(ctx context.Context, store backends.Store, group string, s Settings) (created bool, err error) {
+	return create(ctx, store, group, s, false)
+}
+
+// Change is Create for a group that may exist with other settings: they are replaced while nobody is a member of it. It
+// fails with ErrRefused when somebody is.
+func Change(ctx context.Context, store backends.Store, group string, s Settings) (changed bool, err error) {
+	return create(ctx, store, group, s, true)
+}
+
+func create(ctx context.Context, store backends.Store, group string, s Settings, change bool) (created bool, err error) {
 	want, err := s.coord()
 	if err != nil {
 		return false, fmt.Errorf("create group %q: %w", group, err)
@@ -59,14 +70,23 @@ func Create(ctx context.Context, store backends.Store, group string, s Settings)
 			return err
 		}
 		if version != 0 {
-			if have := fromCoord(got); have != fromCoord(want) {
-				return fmt.Errorf("%w: it exists with other settings: barrier %s, resources %s, ttl %v", ErrRefused, have.Barrier, have.Origin, have.TTL)
+			have := fromCoord(got)
+			if have == fromCoord(want) {
+				return nil // by somebody else, or by ourselves when the answer was lost: then created is true
 			}
-			return nil // by somebody else, or by ourselves when the answer was lost: then created is true
+			r, err := ses.Read(ctx, backends.ReadRequest{Prefixes: []string{coord.MemberPrefix}, NamesOnly: true})
+			if err != nil {
+				return fmt.Errorf("look for its members: %w", err)
+			}
+			if !change || len(r.Entries) > 0 {
+				return fmt.Errorf("%w: it exists with other settings (barrier %s, resources %s, ttl %v) and %d members; they can be changed while it has none",
+					ErrRefused, have.Barrier, have.Origin, have.TTL, len(r.Entries))
+			}
+			old = version
 		}
 		want.Created = ses.Opened().Incarnation
 		err = commit(ctx, ses, backends.Txn{
-			Checks: []backends.Check{{Key: coord.SettingsKey, Version: old}},
+			Checks: []backends.Check{{Key: coord.SettingsKey, Version: old}, {Key: coord.LeaderKey}},
 			Puts:   []backends.Put{{Key: coord.SettingsKey, Value: coord.EncodeSettings(want)}},
 			Wake:   []string{coord.CoordinatorAddress},
 		})

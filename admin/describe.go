@@ -76,6 +76,7 @@ func Describe(ctx context.Context, store backends.Store, group string) (Descript
 			Keys: []string{coord.LeaderKey, coord.BarrierKey},
 			Prefixes: []string{
 				coord.MemberPrefix, coord.StatusPrefix, coord.AssignmentPrefix, coord.ClaimPrefix, coord.ResourcePrefix,
+				coord.ListPrefix, coord.DiscoveredPrefix,
 			},
 		})
 		if err != nil {
@@ -102,7 +103,7 @@ type view struct {
 	troubles    map[string]map[string]string // node, resource
 	claims      map[string]backends.Entry    // resource
 	holders     map[string]coord.Claim
-	registered  map[string]bool
+	registered  map[string]bool // or listed
 	assignments []backends.Entry
 	next        map[string]string // resource → node that should hold it
 }
@@ -144,6 +145,12 @@ func (v *view) take(entries []backends.Entry, d *Description) error {
 			var c coord.Claim
 			c, err = coord.DecodeClaim(e.Value)
 			v.claims[c.Resource], v.holders[c.Resource] = e, c
+		case strings.HasPrefix(key, coord.ListPrefix), strings.HasPrefix(key, coord.DiscoveredPrefix):
+			var names []string
+			names, err = coord.DecodeNames(e.Value)
+			for _, n := range names {
+				v.registered[n] = true
+			}
 		case strings.HasPrefix(key, coord.ResourcePrefix):
 			var r coord.Registration
 			r, err = coord.DecodeRegistration(e.Value)

@@ -41,8 +41,8 @@ type Session interface {
 	// Opened is the stamp of the reply that opened the session.
 	Opened() Stamp
 	// Renew extends the session by its TTL if r.Incarnation is the live one, and reports the state of the named keys.
-	// It fails with ErrSessionLost, for good, when the session has ended, and with ErrIncarnation, extending nothing,
-	// when the store's data is of another incarnation; the reply's Stamp is valid in both cases.
+	// It fails with ErrSessionLost, for good, when the session has ended, with ErrSuperseded when a newer one took over (see Supersede),
+	// and with ErrIncarnation, when the store's data is of another incarnation. It then extends nothing, and the reply's Stamp is valid.
 	Renew(ctx context.Context, r RenewRequest) (RenewReply, error)
 	// Read returns the entries with the named keys and those below the prefixes, sorted by key, without those of ended
 	// sessions. It is not a snapshot: two entries need not have been there at one time. It works after the
@@ -54,6 +54,11 @@ type Session interface {
 	// Listen calls hint after commits that name the address in Wake, until ctx or the session ends; it returns once it
 	// listens. A hint may be late, doubled or lost. hint does not block. It fails with ErrNoHints where the store has none.
 	Listen(ctx context.Context, address string, hint func()) error
+	// Supersede tells the older sessions of a node's name (SessionOptions.Node, in the same group) that this one takes over: from
+	// then on they can neither renew nor put bound entries, which fails with ErrSuperseded. What they hold stays until
+	// their last end at the store, and they may still delete, put what is not bound, and close. Newer sessions of the name are
+	// not affected. A store that has a proof that the process behind an older session is dead ends that session at once.
+	Supersede(ctx context.Context, node string) (Superseded, error)
 	// Close ends the session at once with all that is bound to it. Idempotent; closing a session that has ended is no error.
 	Close(ctx context.Context) error
 }
@@ -120,6 +125,16 @@ type Entry struct {
 	Left    time.Duration // of that session; negative when it is not bound or the store cannot say
 }
 
+// Superseded answers Supersede.
+type Superseded struct {
+	Stamp
+	// Older is how many sessions were superseded, now or before, and still live; Ended how many were ended because
+	// their process is dead.
+	Older, Ended int
+	// Left is the longest time left of those that still live; 0 when there are none.
+	Left time.Duration
+}
+
 // Check holds when the key has that version.
 type Check struct {
 	Key     string
@@ -157,8 +172,8 @@ type CommitReply struct {
 	Results []Result
 }
 
-// Result says how a transaction ended: Err is nil when it was applied, or ErrConflict, ErrGrace, ErrSessionLost or ErrIncarnation when
-// it was not, or wraps ErrUnknown.
+// Result says how a transaction ended: Err is nil when it was applied, or ErrConflict, ErrGrace, ErrSessionLost, ErrSuperseded or
+// ErrIncarnation when it was not, or wraps ErrUnknown.
 type Result struct {
 	Err error
 	// Versions are, when it was applied, those of its puts; when it was a conflict, the current ones of its checked keys (0: absent).
@@ -168,6 +183,8 @@ type Result struct {
 var (
 	// ErrSessionLost is returned when the session has ended, for good.
 	ErrSessionLost = errors.New("session lost")
+	// ErrSuperseded is returned when a newer session of the node's name has taken over.
+	ErrSuperseded = errors.New("a newer session of this node's name has taken over")
 	// ErrIncarnation is returned when the store's data is not of the incarnation that the request names.
 	ErrIncarnation = errors.New("the store lost data: its incarnation is another one")
 	// ErrConflict is a transaction's result when one of its checks did not hold.

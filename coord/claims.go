@@ -9,6 +9,8 @@ type claimState struct {
 	inFlight  map[string]bool // claims that are unanswered
 	toRelease nameQueue
 
+	stale bool // the store refused: the assignment is another one. Nothing is asked again before it was read
+
 	graceUntil         Time // no claim before: the store's data is too young
 	claimAt, releaseAt Time // no claim, no release before: the last one failed
 }
@@ -32,7 +34,7 @@ func (m *Machine) claiming(name string) bool {
 
 // mayClaim tells whether nothing but time keeps claims from being sent.
 func (m *Machine) mayClaim() bool {
-	return m.phase == phaseActive && !m.leave.asked && !m.sess.noticing && m.set.known && m.member.version != 0 &&
+	return m.phase == phaseActive && !m.leave.asked && !m.queue.stale && !m.sess.noticing && m.set.known && m.member.version != 0 &&
 		!m.waitsFor(callClaims) && !m.waitsFor(callMember)
 }
 
@@ -122,7 +124,7 @@ func (m *Machine) obtained(name string, fence int64) {
 func (m *Machine) claimRefused(name string, current map[string]int64) {
 	f, q := &m.follow, &m.queue
 	if v, ok := current[AssignmentKey(m.cfg.Node)]; ok && v != f.seen {
-		f.dirty = true
+		f.dirty, q.stale = true, true
 		q.wanted.add(name) // unless the assignment says otherwise, when it was read
 		q.claimAt = m.now + Time(10*millisecond)
 	}

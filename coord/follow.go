@@ -100,6 +100,7 @@ func (m *Machine) followed(c call, ev ReadDone) {
 		f.unseen = len(f.blocked)
 		return
 	}
+	m.queue.stale = false
 	if f.unseen > 0 {
 		f.dirty = true // they are too many for one read
 	}
@@ -277,7 +278,7 @@ func (m *Machine) wakeFollow(w *wake) {
 	if q.wanted.len() > 0 && m.mayClaim() {
 		w.by(max(q.graceUntil, q.claimAt))
 	}
-	if q.toRelease.len() > 0 && !m.waitsFor(callReleases) {
+	if q.toRelease.len() > 0 && m.mayRelease() {
 		w.by(q.releaseAt)
 	}
 	if m.waitsFor(callFollow) {

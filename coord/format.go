@@ -181,5 +181,11 @@ func DecodeControl(b []byte) (Control, error) {
 	return decode[Control]("what an operator asked for", b)
 }
 
+// DecodeNames reads a value below ListPrefix or DiscoveredPrefix.
+func DecodeNames(b []byte) ([]string, error) {
+	l, err := decode[nameList]("a list of names", b)
+	return l.Names, err
+}
+
 // DecodeStatus reads a value of StatusKey.
 func DecodeStatus(b []byte) (NodeStatus, error) { return decode[NodeStatus]("a node's status", b) }

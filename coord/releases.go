@@ -9,9 +9,14 @@ func (m *Machine) releasing(name string) bool {
 	return r != nil && r.phase == resourceReleasing
 }
 
+// mayRelease tells whether no release is unanswered, and none was refused for an assignment that is yet to be read.
+func (m *Machine) mayRelease() bool {
+	return !m.waitsFor(callReleases) && (!m.queue.stale || m.leave.evicting)
+}
+
 func (m *Machine) pumpReleases() {
 	q := &m.queue
-	if q.toRelease.len() == 0 || m.sess.id == "" || m.sess.noticing || m.now < q.releaseAt || m.waitsFor(callReleases) {
+	if !m.mayRelease() || q.toRelease.len() == 0 || m.sess.id == "" || m.sess.noticing || m.now < q.releaseAt {
 		return
 	}
 	c := call{kind: callReleases}
@@ -106,7 +111,7 @@ func (m *Machine) released(c call, ev Committed) {
 		case res.Code == OK, res.Code == Conflict && named && now != c.versions[i]:
 			m.freed(name, r)
 		case res.Code == Conflict: // the assignment is another one: it is read, and then looked at again
-			f.dirty = true
+			f.dirty, q.stale = true, true
 			q.toRelease.add(name)
 			q.releaseAt = m.now + Time(5*millisecond)
 		default: // unknown: it is sent again until it is known

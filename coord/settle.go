@@ -70,7 +70,7 @@ func (m *Machine) settled(ev ReadDone) {
 		mine := own.Version == 0 || own.Session == m.sess.id
 		switch {
 		case !asked: // look who else is there
-		case others == 0 && mine && m.phase != phaseActive:
+		case others == 0 && mine && m.phase != phaseActive && value.Created == "": // else somebody chose them
 			m.found(set.Version) // nobody works under the old settings
 		default:
 			m.fail(diff)

@@ -31,7 +31,9 @@ const (
 	Commit Kind = "commit"
 	Listen Kind = "listen"
 	Close  Kind = "close"
-	Hint   Kind = "hint"
+	// Supersede is a call of Session.Supersede.
+	Supersede Kind = "supersede"
+	Hint      Kind = "hint"
 )
 
 // Call is what a plan decides about.

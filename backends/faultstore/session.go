@@ -31,6 +31,10 @@ func (h *session) Read(ctx context.Context, r backends.ReadRequest) (backends.Re
 	return call(ctx, h.store, c, func() (backends.ReadReply, error) { return h.Session.Read(ctx, r) })
 }
 
+func (h *session) Supersede(ctx context.Context, node string) (backends.Superseded, error) {
+	return call(ctx, h.store, h.about(Supersede), func() (backends.Superseded, error) { return h.Session.Supersede(ctx, node) })
+}
+
 // Commit reports a lost answer, and a hang, as unknown: the caller cannot tell whether the request arrived.
 func (h *session) Commit(ctx context.Context, r backends.CommitRequest) (backends.CommitReply, error) {
 	c := h.about(Commit)

@@ -2,13 +2,13 @@ package memory
 
 // Calls counts the calls that were made, also those that got lost.
 type Calls struct {
-	Open, Renew, Read, Commit, Listen, Close int
-	Txns                                     int // transactions in all commits
-	Applied                                  int // of these, the applied ones
+	Open, Renew, Read, Commit, Listen, Close, Supersede int
+	Txns                                                int // transactions in all commits
+	Applied                                             int // of these, the applied ones
 }
 
 // Writes are the calls that a server would have to write for.
-func (c Calls) Writes() int { return c.Open + c.Renew + c.Commit + c.Close }
+func (c Calls) Writes() int { return c.Open + c.Renew + c.Commit + c.Close + c.Supersede }
 
 // RoundTrips are all calls.
 func (c Calls) RoundTrips() int { return c.Writes() + c.Read + c.Listen }
@@ -25,6 +25,7 @@ func (s *Store) Calls() Calls {
 		sum.Commit += c.Commit
 		sum.Listen += c.Listen
 		sum.Close += c.Close
+		sum.Supersede += c.Supersede
 		sum.Txns += c.Txns
 		sum.Applied += c.Applied
 	}

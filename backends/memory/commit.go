@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -71,6 +72,8 @@ func (h *session) apply(incarnation string, t *backends.Txn, now time.Time) back
 	switch {
 	case h.life() == nil:
 		return backends.Result{Err: backends.ErrSessionLost}
+	case h.life().superseded && slices.ContainsFunc(t.Puts, func(p backends.Put) bool { return p.Bound }):
+		return backends.Result{Err: backends.ErrSuperseded}
 	case incarnation != d.incarnation:
 		return backends.Result{Err: backends.ErrIncarnation}
 	case t.Grace > 0 && !d.since.IsZero() && now.Before(d.since.Add(t.Grace)):

@@ -26,6 +26,8 @@ type life struct {
 	group, node string
 	expires     time.Time // it has ended at this very moment
 	bound       map[string]bool
+	order       int  // in which sessions were opened
+	superseded  bool // by a newer session of the node's name
 }
 
 // group is the key space of one group.

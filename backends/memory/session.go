@@ -17,6 +17,7 @@ type session struct {
 	id, group, node string
 	ttl             time.Duration
 	opened          backends.Stamp
+	order           int
 	closed          atomic.Bool // a rollback of the data does not bring it back
 }
 
@@ -58,6 +59,9 @@ func (h *session) renew(r backends.RenewRequest) (backends.RenewReply, error) {
 	l := h.life()
 	if l == nil {
 		return reply, backends.ErrSessionLost
+	}
+	if l.superseded {
+		return reply, backends.ErrSuperseded
 	}
 	if r.Incarnation != s.data.incarnation {
 		return reply, backends.ErrIncarnation
@@ -120,6 +124,44 @@ func (h *session) read(r backends.ReadRequest) (backends.ReadReply, error) {
 			out.Value = slices.Clone(e.value)
 		}
 		reply.Entries = append(reply.Entries, out)
+	}
+	return reply, nil
+}
+
+func (h *session) Supersede(ctx context.Context, node string) (backends.Superseded, error) {
+	if err := h.store.arrive(ctx, h.node, func(c *Calls) { c.Supersede++ }); err != nil {
+		return backends.Superseded{}, err
+	}
+	reply, err := h.supersede(node)
+	if lost := h.store.answer(ctx, h.node); lost != nil {
+		return backends.Superseded{}, lost
+	}
+	return reply, err
+}
+
+// supersede marks the older sessions. There is no proof of death within one process.
+func (h *session) supersede(node string) (backends.Superseded, error) {
+	s := h.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return backends.Superseded{}, backends.ErrClosed
+	}
+	now := s.now()
+	reply := backends.Superseded{Stamp: s.data.stamp(now)}
+	l := h.life()
+	if l == nil {
+		return reply, backends.ErrSessionLost
+	}
+	if l.superseded {
+		return reply, backends.ErrSuperseded
+	}
+	for _, o := range s.data.sessions {
+		if o.group == h.group && o.node == node && o.order < h.order {
+			o.superseded = true
+			reply.Older++
+			reply.Left = max(reply.Left, o.expires.Sub(now))
+		}
 	}
 	return reply, nil
 }

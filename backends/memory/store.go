@@ -17,6 +17,7 @@ type Store struct {
 
 	mu     sync.Mutex // held only for work in memory: never while waiting, never while a hint is called
 	closed bool
+	opened int // sessions, ever
 	data   data
 	offset time.Duration // of the store's clock from the process's
 	cuts   map[string][]*cut
@@ -73,7 +74,9 @@ func (s *Store) open(o backends.SessionOptions) (*session, error) {
 	}
 	now := s.now()
 	h := &session{store: s, id: rand.Text(), group: o.Group, node: o.Node, ttl: o.TTL, opened: s.data.stamp(now)}
-	s.data.sessions[h.id] = &life{group: o.Group, node: o.Node, expires: now.Add(o.TTL), bound: map[string]bool{}}
+	s.opened++
+	h.order = s.opened
+	s.data.sessions[h.id] = &life{group: o.Group, node: o.Node, expires: now.Add(o.TTL), bound: map[string]bool{}, order: h.order}
 	s.data.endsBy(now.Add(o.TTL))
 	return h, nil
 }

@@ -13,6 +13,10 @@ type base struct{ s *Store }
 
 func (s *Store) base() base { return base{s} }
 
+func (b base) Proof() (string, func()) { return newProof(b.s.path) }
+
+func (b base) Dead(proof string) bool { return dead(b.s.path, proof) }
+
 func (b base) ShortestTTL() time.Duration { return shortestTTL }
 
 func (b base) Write(ctx context.Context, f func(*sqlstore.Tx) error) error {

@@ -21,6 +21,8 @@ var errPlatform = errors.New("the clock since boot and the folder's lock are not
 func identify(string) (fileID, error)                      { return fileID{}, errPlatform }
 func missing(string) (bool, error)                         { return false, errPlatform }
 func sinceBoot() (int64, error)                            { return 0, errPlatform }
+func newProof(string) (string, func())                     { return "", func() {} }
+func dead(string, string) bool                             { return false }
 func bootID() string                                       { return "" }
 func lockShared(context.Context, string) (*os.File, error) { return nil, errPlatform }
 

@@ -36,20 +36,23 @@ func groupsCommand() command {
 const createLong = `Nodes make their group themselves when they start. To create it first is a promise that no node of it works anywhere: in a
 store that may have lost its data, a new group otherwise waits one ttl before its first start, since nodes of a
 forgotten group of that name may still be at work. It is also how a group with registered resources gets its list
-before its first node. Creating a group that exists with the same settings changes nothing.`
+before its first node. Creating a group that exists with the same settings changes nothing; one that exists with other settings
+is refused, unless it has no members and --change says that they are to be replaced. Nodes that do not fit a created group are refused.`
 
 func createCommand() command {
 	return command{
 		name: "create", args: "GROUP", short: "create a group before its first node starts", long: createLong, min: 1, max: 1,
 		setup: func(f *flags) action {
 			var store, barrier string
-			var registered bool
+			var registered, change bool
 			var ttl time.Duration
 			operatorStore(f, &store)
 			f.BoolVar(&registered, "registered", false, "its resources are kept in the store; else its nodes list them")
 			f.explain("registered", "")
 			f.DurationVar(&ttl, "ttl", group.DefaultTTL, "as for consume")
 			f.explain("ttl", "DURATION")
+			f.BoolVar(&change, "change", false, "replace the settings of a group that has no members")
+			f.explain("change", "")
 			f.StringVar(&barrier, "barrier", "resource", "as for consume")
 			f.explain("barrier", "resource|global")
 			return func(ctx context.Context, p *program, args, _ []string) error {
@@ -58,7 +61,11 @@ func createCommand() command {
 					set.Origin = "registered"
 				}
 				return p.withStore(ctx, store, false, func(s backends.Store) error {
-					created, err := admin.Create(ctx, s, args[0], set)
+					write := admin.Create
+					if change {
+						write = admin.Change
+					}
+					created, err := write(ctx, s, args[0], set)
 					if err == nil && !created {
 						fmt.Fprintf(p.stderr, "group %q exists already with these settings\n", args[0])
 					}

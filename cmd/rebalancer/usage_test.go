@@ -103,7 +103,7 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"ttl": "7s", "drain": "7s", "exit-idle": "7s", "concurrency": "7", "priority": "7", "attempts": "7", "count": "7",
-		"registered": "true", "resource": "a,b c",
+		"registered": "true", "change": "true", "resource": "a,b c",
 	}
 	w := newWorld(t)
 	for _, c := range w.program(nil, nil).commands() {
@@ -131,7 +131,7 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 			if got, want := get(""), f.Lookup(name).DefValue; got != want {
 				t.Errorf("%s: an empty %s gives %q, want the default %q", c.name, variable, got, want)
 			}
-			if _, number := values[name]; number && name != "resource" && name != "registered" {
+			if _, number := values[name]; number && name != "resource" && values[name] != "true" {
 				other := strings.ReplaceAll(v, "7", "9")
 				if got := get(other, "--"+name+"="+v); got != v {
 					t.Errorf("%s: the flag does not win over %s: %q", c.name, variable, got)
@@ -196,6 +196,8 @@ func TestOperators(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "30s")
 	w.want(codeDone, "", "exists already", "create", "g", "--registered", "--ttl", "30s")
 	w.want(codeRefused, "", "other settings", "create", "g")
+	w.want(codeDone, "", "", "create", "g", "--change", "--registered", "--ttl", "40s")
+	w.want(codeDone, "", "", "create", "g", "--change", "--registered", "--ttl", "30s")
 	w.want(codeDone, "", "b registered\na registered", "resources", "add", "g", "b", "a", "new\nline")
 	w.want(codeDone, "", "a was registered already", "resources", "add", "g", "a")
 	if r := w.want(codeDone, "", "", "resources", "list", "g"); r.out != "a\nb\n\"new\\nline\"\n" {

@@ -54,9 +54,6 @@ func (w *World) start(place int, name string, static []string) *proc {
 // now is the time on the process's own clock.
 func (p *proc) now() coord.Time { return p.clock.at(p.w.now) }
 
-// running tells whether the process gets any time at all.
-func (p *proc) running() bool { return !p.dead && !p.frozen }
-
 // trusts tells whether what the process does under its claims is still covered, by its own clock.
 func (p *proc) trusts() bool { return p.now() < p.trust }
 

@@ -81,17 +81,16 @@ func (t step) String() string {
 
 // snode is a node in a search. Its machine is copied before each step.
 type snode struct {
-	name     string
-	machine  *coord.Machine
-	up       bool
-	frozen   bool
-	leaving  bool
-	trust    coord.Time
-	session  string
-	linc     string
-	listens  []string // addresses, of the session
-	workers  []sworker
-	busyTick vtime
+	name    string
+	machine *coord.Machine
+	up      bool
+	frozen  bool
+	leaving bool
+	trust   coord.Time
+	session string
+	linc    string
+	listens []string // addresses, of the session
+	workers []sworker
 }
 
 type sworker struct {

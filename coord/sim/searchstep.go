@@ -59,7 +59,7 @@ func (s *state) do(i int, a coord.Action) {
 				w.working = false
 			}
 		}
-		stopped := coord.Stopped{Resource: a.Resource, Fence: a.Fence}
+		stopped := coord.Stopped(a)
 		if !slices.ContainsFunc(s.flight, func(m message) bool { return m.node == i && m.answer == coord.Event(stopped) }) {
 			s.tell(i, stopped)
 		}

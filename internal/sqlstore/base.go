@@ -22,6 +22,11 @@ type Base interface {
 	Wake(tx *Tx, group string, addresses []string) error
 	// Woken is called after that transaction has ended well.
 	Woken(group string, addresses []string)
+	// Proof makes a session's proof of life, whose name is kept with the session, for Dead; "" when there is none. release
+	// is called when the session was closed.
+	Proof() (name string, release func())
+	// Dead tells whether it is proved that the process of that Proof, and whatever it left running, is gone.
+	Dead(proof string) bool
 	// ShortestTTL is the least that a session may ask for.
 	ShortestTTL() time.Duration
 }

@@ -27,9 +27,15 @@ func (s *session) Commit(ctx context.Context, r backends.CommitRequest) (backend
 		if err != nil {
 			return err
 		}
+		refused, err := s.why(t)
+		if err != nil {
+			return err
+		}
 		for i := range r.Txns {
 			res := backends.Result{Err: backends.ErrSessionLost}
-			if alive {
+			if alive && refused != nil && claims(&r.Txns[i]) {
+				res.Err = refused
+			} else if alive {
 				if res, err = s.one(t, r.Incarnation, &r.Txns[i]); err != nil {
 					return err
 				}

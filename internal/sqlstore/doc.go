@@ -4,7 +4,7 @@
 //
 // # Tables
 //
-//	sessions(id, grp, node, expires, ttl, touched)      expires in µs of the store's clock
+//	sessions(id, grp, node, expires, ttl, touched, opened, superseded, proof)   expires and opened in µs of the store's clock
 //	entries(grp, name, value, version, session, gone)   session is empty for an entry that is not bound
 //
 // Names, groups and values are binary, so the database compares bytes. A deleted entry stays as a row with gone = 1 that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/storereq"
@@ -15,13 +16,18 @@ func Open(ctx context.Context, b Base, o backends.SessionOptions) (backends.Sess
 		return nil, err
 	}
 	s := &session{base: b, id: rand.Text(), group: o.Group, ttl: o.TTL, ended: make(chan struct{})}
+	var proof string
+	proof, s.release = b.Proof()
 	err := b.Write(ctx, func(t *Tx) error {
-		s.opened = t.stamp()
-		_, err := t.exec(`INSERT INTO sessions (id, grp, node, expires, ttl, touched) VALUES (?, ?, ?, ?, ?, 0)`,
-			[]byte(s.id), []byte(o.Group), []byte(o.Node), t.Now+o.TTL.Microseconds(), o.TTL.Microseconds())
+		s.opened, s.since = t.stamp(), t.Now
+		_, err := t.exec(`INSERT INTO sessions (id, grp, node, expires, ttl, touched, opened, superseded, proof) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?)`,
+			[]byte(s.id), []byte(o.Group), []byte(o.Node), t.Now+o.TTL.Microseconds(), o.TTL.Microseconds(), t.Now, []byte(proof))
 		return err
 	})
 	if err != nil {
+		if !errors.Is(err, backends.ErrUnknown) {
+			s.release()
+		}
 		return nil, err
 	}
 	return s, nil

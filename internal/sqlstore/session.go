@@ -17,8 +17,10 @@ type session struct {
 	id, group string
 	ttl       time.Duration
 	opened    backends.Stamp
+	since     int64         // when it was opened, µs of the store's clock
 	ended     chan struct{} // closed when the session was seen to have ended
 	once      sync.Once
+	release   func() // gives up the proof of life
 }
 
 func (s *session) ID() string             { return s.id }
@@ -50,8 +52,8 @@ func (s *session) Renew(ctx context.Context, r backends.RenewRequest) (backends.
 			return err
 		}
 		if !alive {
-			refused = backends.ErrSessionLost
-			return nil
+			refused, err = s.why(t)
+			return err
 		}
 		if r.Incarnation != t.Incarnation {
 			refused = backends.ErrIncarnation
@@ -82,7 +84,7 @@ func (s *session) extend(t *Tx, incarnation string) (bool, error) {
 	if incarnation != t.Incarnation {
 		return s.touch(t)
 	}
-	n, err := t.exec(`UPDATE sessions SET expires = ? WHERE id = ? AND expires > ?`, t.Now+s.ttl.Microseconds(), []byte(s.id), t.Now)
+	n, err := t.exec(`UPDATE sessions SET expires = ? WHERE id = ? AND expires > ? AND superseded = 0`, t.Now+s.ttl.Microseconds(), []byte(s.id), t.Now)
 	return n == 1, err
 }
 
@@ -133,6 +135,7 @@ func (s *session) Close(ctx context.Context) error {
 	err := s.base.Write(ctx, func(t *Tx) error { return remove(t, []byte(s.id)) })
 	if err == nil {
 		s.end()
+		s.release()
 	}
 	return err
 }

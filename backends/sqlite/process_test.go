@@ -28,6 +28,8 @@ func child(role string) int {
 		err = race(path)
 	case "parent":
 		err = leaveChild(path)
+	case "holder":
+		err = hold(path)
 	case "nobody":
 		if os.Getuid() == 0 {
 			err = syscall.Setuid(65534)

@@ -77,7 +77,7 @@ func Run(t *testing.T, d Driver) {
 		d.Wrap = func(t *testing.T, f func(t *testing.T)) { f(t) }
 	}
 	t.Run("AbilitiesAreDeclared", func(t *testing.T) { d.Wrap(t, func(t *testing.T) { abilities(t, d) }) })
-	for _, cases := range [][]testCase{sessionCases, readCases, commitCases, keyCases, versionCases, lossCases, hintCases, closeCases, raceCases} {
+	for _, cases := range [][]testCase{sessionCases, readCases, commitCases, keyCases, versionCases, lossCases, hintCases, closeCases, raceCases, supersedeCases} {
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -54,6 +54,16 @@ type Listen struct {
 // List asks for the discovered resources; answered by Listed.
 type List struct{ Req uint64 }
 
+// Supersede ends the older sessions of this node's name for all but releases; answered by Superseded.
+type Supersede struct {
+	Req     uint64
+	Session string
+	Node    string
+	Timeout Duration
+}
+
+func (Supersede) action() {}
+
 // StartWork opens the resource's source and works it under this fence, until Revoke, Lose, or the end of trust.
 type StartWork struct {
 	Resource string

@@ -35,6 +35,8 @@ const (
 	callBarrier
 	callList
 	callDiscovered
+	callSupersede
+	callMoved // deletion of moves that were planned
 )
 
 // ask registers a request of that kind and returns its number.
@@ -111,6 +113,9 @@ func (m *Machine) onCommitted(ev Committed) {
 	case SessionLost:
 		m.sessionLost("the store refused a write: the session has ended")
 		return
+	case Taken:
+		m.superseded()
+		return
 	case OK, Reincarnated:
 		m.noteStamp(c.sent, ev.Stamp)
 		if m.foreign(ev.Stamp) && (c.kind != callClaims || m.has(GuardReplyIncarnation)) {
@@ -121,6 +126,11 @@ func (m *Machine) onCommitted(ev Committed) {
 	}
 	if ev.Code == OK && len(ev.Results) < len(c.names) {
 		ev.Code = Unknown
+	}
+	for _, r := range ev.Results {
+		if r.Code == Taken {
+			m.superseded()
+		}
 	}
 	m.committed(c, ev)
 }
@@ -147,6 +157,8 @@ func (m *Machine) committed(c call, ev Committed) {
 		m.published(c, ev)
 	case callBarrier:
 		m.barrierWritten(c, ev)
+	case callMoved:
+		m.movesDeleted(c, ev)
 	case callDiscovered:
 		m.discoveredWritten(c, ev)
 	}

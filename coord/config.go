@@ -47,7 +47,14 @@ type Config struct {
 	Weight       int // default 1
 	MaxResources int // 0: no limit
 	Labels       map[string]string
-	Version      string // of the library, shown to operators
+	// StaticID: the name outlives the process. A new process of the name takes over from an older one.
+	StaticID bool
+	// MaxActive, FailBack, MaxMoving and MaxMovingNode are settings of the group; see Settings.
+	MaxActive     int
+	FailBack      bool
+	MaxMoving     int
+	MaxMovingNode int
+	Version       string // of the library, shown to operators
 
 	// Seed feeds the jitter of this node; give every machine another one.
 	Seed uint64
@@ -97,6 +104,8 @@ var (
 	ErrDeleted = errors.New("the group was deleted")
 	// ErrStuck is in Finish when handlers outlived the drain of a leaving node.
 	ErrStuck = errors.New("handlers still running after drain")
+	// ErrSuperseded is in Finish when a newer process took this node's static name.
+	ErrSuperseded = errors.New("a newer process took this static node name")
 )
 
 // Guards is a set of names of guards.

@@ -78,7 +78,7 @@ func (m *Machine) heldNodes() map[string]bool {
 	l := &m.lead
 	fresh := 0
 	for _, node := range sortedKeys(l.entries) {
-		if _, live := l.members[node]; live || len(l.entries[node].value.Share) == 0 {
+		if _, live := l.members[node]; live || l.entries[node].value.grants() == 0 {
 			delete(l.missing, node) // it is there, or left and has no share that could wait for it
 			continue
 		}
@@ -118,10 +118,14 @@ func (m *Machine) heldNodes() map[string]bool {
 // planners are the nodes to plan for: those that have an entry (live, or waited for), and those that joined.
 func (m *Machine) planners(held map[string]bool) (settled, joined []Member) {
 	l := &m.lead
+	l.reserved = map[string]int64{}
 	for _, node := range sortedKeys(l.members) {
 		mi := l.members[node].Member
 		l.last[node] = mi
 		if mi.Leaving || node == m.cfg.Node && m.leave.asked {
+			if mi.Static && m.reserve(node) {
+				settled = append(settled, mi)
+			}
 			continue
 		}
 		if _, ok := l.entries[node]; ok {
@@ -131,18 +135,45 @@ func (m *Machine) planners(held map[string]bool) (settled, joined []Member) {
 		}
 	}
 	for _, node := range sortedKeys(held) {
-		mi, ok := l.last[node]
-		if !ok { // this coordinator never saw it: take it for a node that may hold what it was given
-			mi = Member{Node: node, Weight: 1, List: l.entries[node].value.Share}
+		settled = append(settled, m.known(node))
+	}
+	for _, node := range sortedKeys(l.entries) {
+		if _, live := l.members[node]; !live && l.entries[node].value.ReservedUntil != 0 && m.reserve(node) {
+			settled = append(settled, m.known(node))
 		}
-		settled = append(settled, mi)
 	}
 	for node := range l.last { // each by itself
-		if _, live := l.members[node]; !live && !held[node] {
+		if _, live := l.members[node]; !live && !held[node] && l.reserved[node] == 0 {
 			delete(l.last, node)
 		}
 	}
 	return sortedMembers(settled), joined
+}
+
+// known is a node that is waited for, as it was last seen.
+func (m *Machine) known(node string) Member {
+	mi, ok := m.lead.last[node]
+	if !ok { // this coordinator never saw it: take it for a node that may hold what it was given
+		mi = Member{Node: node, Weight: 1, List: m.lead.entries[node].value.Share}
+	}
+	return mi
+}
+
+// reserve keeps the share of a static node that leaves, for one ttl from when that was first written down. It only delays
+// that others get it.
+func (m *Machine) reserve(node string) bool {
+	old := m.lead.entries[node].value
+	until := old.ReservedUntil
+	if until == 0 {
+		until = m.storeTime() + int64(m.sess.ttl/microsecond)
+	}
+	left := Duration(until-m.storeTime()) * microsecond
+	if len(old.Share) == 0 || left <= 0 {
+		return false
+	}
+	m.lead.reserved[node] = until
+	m.planBy(m.now + Time(left))
+	return true
 }
 
 // reason says for people why a plan was made.
@@ -158,7 +189,7 @@ func (m *Machine) reason(joined []Member) string {
 		}
 	}
 	for _, node := range sortedKeys(l.members) {
-		if l.members[node].Leaving && len(l.entries[node].value.Share) > 0 {
+		if l.members[node].Leaving && l.entries[node].value.grants() > 0 {
 			why = append(why, "node "+node+" leaves")
 		}
 	}

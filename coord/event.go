@@ -96,6 +96,20 @@ type Doubt struct {
 	Fence    int64
 }
 
+// Superseded answers Supersede.
+type Superseded struct {
+	Req   uint64
+	Code  Code // OK, Failed, Unknown, SessionLost
+	Stamp Stamp
+	Err   error
+}
+
+// Drain asks that the node be given nothing (On), or no longer so. The node stays a member.
+type Drain struct{ On bool }
+
+func (Superseded) event() {}
+func (Drain) event()      {}
+
 // Troubles tells what keeps resources from getting on, by resource, for operators; it replaces what was told before.
 type Troubles struct{ Reasons map[string]string }
 

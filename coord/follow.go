@@ -18,6 +18,8 @@ type followState struct {
 	gen     int64
 	share   map[string]bool
 	leaving map[string]string // next owners of what is not ours any more
+	paused  map[string]bool   // of share: claimed, but not worked
+	drained bool              // nothing is given because somebody asked for that
 
 	leader  string // name of the coordinator as last read; "" unknown
 	leaderV int64  // version of the leader entry; 0: there is none
@@ -150,8 +152,12 @@ func (m *Machine) applyEntry(entries []Entry) {
 	}
 	f.seen, f.applied, f.epoch, f.gen = version, true, a.Epoch, a.Generation
 	f.share = make(map[string]bool, len(a.Share))
-	for _, name := range a.Share {
+	for _, name := range a.Share[:a.grants()] {
 		f.share[name] = true
+	}
+	f.drained, f.paused = a.Drained, make(map[string]bool, len(a.Paused))
+	for _, name := range a.Paused {
+		f.paused[name] = true
 	}
 	f.leaving = a.Leaving
 	f.blocked = map[string]Time{}

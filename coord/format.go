@@ -24,6 +24,13 @@ type Settings struct {
 	TTL    int64  `json:"ttl_ms"`
 	Grace  int64  `json:"grace_ms"`
 	Format int    `json:"format"`
+	// MaxActive is how many nodes may hold resources at once; 0: all. FailBack lets a node of a higher priority take over
+	// from one that is well.
+	MaxActive int  `json:"max_active,omitempty"`
+	FailBack  bool `json:"fail_back,omitempty"`
+	// MaxMoving and MaxMovingNode bound how many resources of the group, and of one node, are in hand-over at a time; 0: no limit.
+	MaxMoving     int `json:"max_moving,omitempty"`
+	MaxMovingNode int `json:"max_moving_node,omitempty"`
 	// Created names the incarnation of the store in which the group was created explicitly: it needs no grace in that one.
 	Created string `json:"created,omitempty"`
 	// Deleted marks a tombstone.
@@ -42,6 +49,10 @@ type Member struct {
 	Max       int               `json:"max,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Leaving   bool              `json:"leaving,omitempty"`
+	// Static: the name outlives its process, and so does its share for a while.
+	Static bool `json:"static,omitempty"`
+	// Draining: the node asks to be given nothing.
+	Draining bool `json:"draining,omitempty"`
 	// Stopped is the newest generation for which the node has stopped (GlobalBarrier).
 	Stopped int64 `json:"stopped,omitempty"`
 	// Declined are resources that the node could not open.
@@ -71,6 +82,13 @@ type Assignment struct {
 	Share      []string          `json:"share,omitempty"`
 	Leaving    map[string]string `json:"leaving,omitempty"`
 	Parts      int               `json:"parts,omitempty"` // further entries with more of Share
+	// Paused are those of Share that are claimed, but not worked.
+	Paused []string `json:"paused,omitempty"`
+	// Drained: the node is given nothing because somebody asked for that.
+	Drained bool `json:"drained,omitempty"`
+	// ReservedUntil, when it is not 0, says that the node is static and has left: Share is kept for it until the store's time
+	// is that (µs), and grants nothing.
+	ReservedUntil int64 `json:"reserved_until_us,omitempty"`
 }
 
 // Barrier is the state of a group in GlobalBarrier mode.
@@ -82,12 +100,24 @@ type Barrier struct {
 // Registration is a resource kept in the store.
 type Registration struct {
 	Name   string `json:"name"`
-	Weight int    `json:"weight,omitempty"`
+	Weight int    `json:"weight,omitempty"` // its load; 0 counts as 1
+	// Require are labels, as "key=value", that a node must have to be given the resource; Prefer are those that it should have.
+	Require []string `json:"require,omitempty"`
+	Prefer  []string `json:"prefer,omitempty"`
+}
+
+// Control is what an operator asks for; its key says what. Keep: a paused resource stays claimed, so that it resumes at once.
+type Control struct {
+	Resource string `json:"resource,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Keep     bool   `json:"keep,omitempty"`
 }
 
 // NodeStatus is what a node tells operators: why resources do not get on.
 type NodeStatus struct {
 	Troubles map[string]string `json:"troubles,omitempty"`
+	// Pending is, of a coordinator, how many resources are still to move when others have moved (Settings.MaxMoving).
+	Pending int `json:"pending,omitempty"`
 }
 
 type nameList struct {
@@ -141,6 +171,14 @@ func EncodeRegistration(r Registration) []byte { return encode(r) }
 // DecodeRegistration reads a value of ResourceKey.
 func DecodeRegistration(b []byte) (Registration, error) {
 	return decode[Registration]("a registration", b)
+}
+
+// EncodeControl writes a value below ControlPrefix.
+func EncodeControl(c Control) []byte { return encode(c) }
+
+// DecodeControl reads a value below ControlPrefix.
+func DecodeControl(b []byte) (Control, error) {
+	return decode[Control]("what an operator asked for", b)
 }
 
 // DecodeNames reads a value below ListPrefix or DiscoveredPrefix.

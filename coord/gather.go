@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/rebalancer-go/rebalancer/coord/assign"
 )
 
 // published is a node's assignment as it stands in the store.
@@ -16,7 +18,7 @@ type published struct {
 func (m *Machine) gather() {
 	l := &m.lead
 	l.dirty, l.planAt = false, 0
-	prefixes := []string{MemberPrefix}
+	prefixes := []string{MemberPrefix, ControlPrefix}
 	var keys []string
 	if l.cold {
 		prefixes = append(prefixes, AssignmentPrefix, ClaimPrefix) // who still holds what is to be given back
@@ -79,6 +81,12 @@ func (m *Machine) takeEntries(entries []Entry) bool {
 	l.members = map[string]memberInfo{}
 	for _, e := range below(entries, MemberPrefix) {
 		m.memberRead(e)
+	}
+	l.control = newControls()
+	for _, e := range below(entries, ControlPrefix) {
+		if err := l.control.read(e); err != nil {
+			m.storeFailed("reading of what an operator asked for", err)
+		}
 	}
 	l.holders = map[string]string{}
 	for _, e := range below(entries, ClaimPrefix) {
@@ -160,6 +168,7 @@ func (m *Machine) assignmentsRead(entries []Entry) bool {
 
 func (m *Machine) registered(entries []Entry) {
 	var names []string
+	m.lead.labelled, m.lead.weights = nil, map[string]int32{}
 	for _, e := range entries {
 		r, err := DecodeRegistration(e.Value)
 		if err != nil {
@@ -167,6 +176,12 @@ func (m *Machine) registered(entries []Entry) {
 			continue
 		}
 		names = append(names, r.Name)
+		if len(r.Require)+len(r.Prefer) > 0 {
+			m.lead.labelled = append(m.lead.labelled, r)
+		}
+		if r.Weight > 1 {
+			m.lead.weights[r.Name] = int32(min(r.Weight, assign.MaxWeight))
+		}
 	}
 	m.setResources(names)
 }

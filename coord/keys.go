@@ -30,6 +30,8 @@ const (
 	ResourcePrefix = "resource/"
 	// DiscoveredPrefix is before a number: a part of the discovered list.
 	DiscoveredPrefix = "discovered/"
+	// ControlPrefix is before all that operators ask for; see Control.
+	ControlPrefix    = "control/"
 	checkpointPrefix = "checkpoint/"
 
 	// CoordinatorAddress is woken when something concerns the coordinator.
@@ -64,6 +66,28 @@ func StatusKey(node string) string { return StatusPrefix + node }
 
 // AssignmentKey is the key of the first part of a node's assignment, and the prefix of all of them.
 func AssignmentKey(node string) string { return AssignmentPrefix + node + "/" }
+
+const (
+	drainPrefix = ControlPrefix + "drain/"
+	pinPrefix   = ControlPrefix + "pin/"
+	movePrefix  = ControlPrefix + "move/"
+	pausePrefix = ControlPrefix + "pause/"
+
+	// PauseGroupKey holds a Control that pauses the whole group.
+	PauseGroupKey = ControlPrefix + "pause-group"
+)
+
+// DrainKey is the key of a Control by which a node is given nothing any more.
+func DrainKey(node string) string { return drainPrefix + node }
+
+// PinKey is the key of a Control that ties a resource to a node.
+func PinKey(resource string) string { return pinPrefix + resourceKey(resource) }
+
+// MoveKey is the key of a Control that moves a resource to a node once; the coordinator deletes it.
+func MoveKey(resource string) string { return movePrefix + resourceKey(resource) }
+
+// PauseKey is the key of a Control that pauses a resource.
+func PauseKey(resource string) string { return pausePrefix + resourceKey(resource) }
 
 // CheckpointPrefix is before the keys of a resource's checkpoint.
 func CheckpointPrefix(resource string) string {

@@ -18,7 +18,11 @@ type leadState struct {
 	lists   map[string]namedList  // long static lists, by node
 
 	gen       int64
-	resources []string          // sorted; for OriginStatic made from the lists
+	resources []string         // sorted; for OriginStatic made from the lists
+	labelled  []Registration   // those of them that ask for labels
+	weights   map[string]int32 // of those whose weight is not 1
+	control   controls
+	reserved  map[string]int64  // static nodes that have left, and until when their share waits (store's time, µs)
 	holders   map[string]string // who holds what is to be given back, as last read
 
 	last    map[string]Member // live members and those waited for, as last read
@@ -30,6 +34,7 @@ type leadState struct {
 	joining             int  // how many
 
 	rewrite  bool // a new coordinator writes every entry
+	pending  int  // moves that wait for others to end
 	unplaced []string
 	reported []string
 	publish  *publication
@@ -58,7 +63,8 @@ func (m *Machine) leading() bool { return m.lead.epoch != 0 }
 func (m *Machine) elected(epoch int64) {
 	m.lead = leadState{
 		epoch: epoch, since: m.now, cold: true, dirty: true, rewrite: true,
-		lists: map[string]namedList{}, last: map[string]Member{}, missing: map[string]Time{}, waitFor: map[string]Time{},
+		control: newControls(),
+		lists:   map[string]namedList{}, last: map[string]Member{}, missing: map[string]Time{}, waitFor: map[string]Time{},
 	}
 	m.follow.leader, m.follow.leaderV, m.follow.electAt = m.cfg.Node, epoch, 0
 	if m.set.reborn {
@@ -76,6 +82,7 @@ func (m *Machine) stepDownHere(reason string) {
 	if !m.leading() {
 		return
 	}
+	m.status.dirty = m.status.dirty || m.lead.pending > 0 || len(m.lead.reported) > 0
 	m.lead = leadState{}
 	m.follow.ledUntil = m.now
 	m.notify(Notify{Kind: KindDeposed, Node: m.cfg.Node, Reason: reason})
@@ -161,7 +168,7 @@ func (m *Machine) mayGather() bool {
 
 // leadDigests are the prefixes whose digests a coordinator's renewal asks for.
 func (m *Machine) leadDigests() []string {
-	d := []string{MemberPrefix}
+	d := []string{MemberPrefix, ControlPrefix}
 	if m.cfg.Origin == OriginRegistered {
 		d = append(d, ResourcePrefix)
 	}

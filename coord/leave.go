@@ -6,6 +6,8 @@ type leaveState struct {
 	at       Time
 	evicting bool // no coordinator planned without this node: it gives everything back by itself
 	closing  bool
+	// superseded: a newer process took the name. Nothing is renewed or written any more, but releases.
+	superseded bool
 }
 
 func (m *Machine) onLeave() {
@@ -44,7 +46,7 @@ func (m *Machine) pumpLeave() {
 	case stuck:
 		m.finish(ErrStuck) // their claims are left to expire
 	case m.sess.id == "":
-		m.finish(nil)
+		m.finish(m.leave.end())
 	case m.leading() && !m.handedOver():
 	default:
 		m.leave.closing = true
@@ -70,7 +72,7 @@ func (m *Machine) holding() (holds, stuck bool) {
 func (m *Machine) handedOver() bool {
 	own, ok := m.lead.entries[m.cfg.Node]
 	l := &m.lead
-	return m.leave.evicting || l.publish == nil && !l.cold && (!ok || len(own.value.Share) == 0)
+	return m.leave.evicting || l.publish == nil && !l.cold && (!ok || own.value.grants() == 0)
 }
 
 // pumpHandOver steps down once the plan without this node stands. Under a global barrier the successor makes that plan.

@@ -99,6 +99,10 @@ func (m *Machine) handle(ev Event) {
 		m.onCannotOpen(ev)
 	case Doubt:
 		m.onDoubt(ev)
+	case Superseded:
+		m.onSuperseded(ev)
+	case Drain:
+		m.onDrain(ev)
 	case Troubles:
 		m.onTroubles(ev)
 	}

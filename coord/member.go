@@ -10,6 +10,8 @@ type memberState struct {
 	unknown  bool  // a write's outcome is to be resolved by reading
 	retryAt  Time
 	declined map[string]decline
+	draining bool // the node asks to be given nothing
+	joined   bool // this process was a member once
 	// declineEnd is when the first of them ends; 0: none is to end.
 	declineEnd Time
 }
@@ -27,7 +29,7 @@ const (
 
 // reset forgets what was of the session; what the node declined stays.
 func (s *memberState) reset() {
-	*s = memberState{declined: s.declined, declineEnd: s.declineEnd}
+	*s = memberState{declined: s.declined, declineEnd: s.declineEnd, draining: s.draining, joined: s.joined}
 }
 
 // ownSeen looks at the entry under the node's own name, as it was read while settling.
@@ -41,7 +43,12 @@ func (m *Machine) ownSeen(e Entry) {
 			m.member.dirty = true // what it says may be old
 			m.activate()
 		}
-	case e.Version != 0 && !m.ownInstance(e):
+	case e.Version != 0 && !m.ownInstance(e) && m.cfg.StaticID && m.member.joined:
+		// It was a member, and finds a live newer process under its name: two that took turns would never end.
+		m.fail(ErrSuperseded)
+	case e.Version != 0 && !m.ownInstance(e) && m.cfg.StaticID && !m.set.took:
+		m.takeOver()
+	case e.Version != 0 && !m.ownInstance(e) && !m.cfg.StaticID:
 		m.occupied(e)
 	default:
 		m.member.version, m.member.unknown = e.Version, false
@@ -77,7 +84,7 @@ func (m *Machine) occupied(e Entry) {
 func (m *Machine) mayWriteMember() bool {
 	s := &m.member
 	due := m.phase == phaseJoining || m.phase == phaseActive && s.dirty
-	return due && !s.unknown && !m.sess.noticing && m.set.known && !m.waitsFor(callMember) && !m.waitsFor(callLists)
+	return due && !m.leave.superseded && !s.unknown && !m.sess.noticing && m.set.known && !m.waitsFor(callMember) && !m.waitsFor(callLists)
 }
 
 func (m *Machine) pumpMember() {
@@ -109,7 +116,7 @@ func (m *Machine) memberValue() Member {
 	v := Member{
 		Node: c.Node, Instance: c.Instance, FormatMin: FormatMin, FormatMax: FormatMax, Version: c.Version,
 		Priority: c.Priority, Weight: c.Weight, Max: c.MaxResources, Labels: c.Labels,
-		Leaving: m.leave.asked, Stopped: m.bar.acked,
+		Leaving: m.leave.asked, Stopped: m.bar.acked, Static: c.StaticID, Draining: m.member.draining,
 	}
 	for name, d := range m.member.declined {
 		if d.until != 0 {
@@ -162,6 +169,7 @@ func (m *Machine) memberWritten(ev Committed) {
 // activate is the end of joining: the node is a member.
 func (m *Machine) activate() {
 	m.phase = phaseActive
+	m.member.joined = true
 	m.follow.dirty = true
 	m.notify(Notify{Kind: KindJoined, Node: m.cfg.Node})
 	m.touchAll()

@@ -9,11 +9,15 @@ import (
 
 // plan is a whole new assignment.
 type plan struct {
-	shares map[string][]string // by node, sorted; every node planned for has an entry
-	next   map[string]string   // owner of each resource that has one
-	old    map[string]published
-	all    bool // every entry is written, changed or not
-	reason string
+	shares   map[string][]string // by node, sorted; every node planned for has an entry
+	next     map[string]string   // owner of each resource that is granted to one
+	paused   map[string]bool     // resources whose claim is kept while they are not worked
+	drained  map[string]bool     // nodes that are given nothing because somebody asked for that
+	reserved map[string]int64    // static nodes that have left: until when their share waits
+	old      map[string]published
+	pending  int  // moves that wait until others have ended
+	all      bool // every entry is written, changed or not
+	reason   string
 }
 
 func sortedMembers(ms []Member) []Member {
@@ -31,42 +35,115 @@ func sortedMembers(ms []Member) []Member {
 // makePlan assigns the resources to these nodes, which are sorted by name.
 func (m *Machine) makePlan(nodes []Member) *plan {
 	l := &m.lead
-	names := m.planned(nodes)
-	index := make(map[string]int32, len(names))
-	for i, n := range names {
-		index[n] = int32(i)
-	}
-	pr := assign.Problem{Resources: len(names), Owner: make([]int32, len(names))}
-	for i := range pr.Owner {
-		pr.Owner[i] = -1
-	}
-	for i, mi := range nodes {
-		pr.Nodes = append(pr.Nodes, assign.Node{
-			Priority: mi.Priority, Weight: mi.Weight, Max: mi.Max, Allowed: m.allowed(mi, names, index),
-		})
-		for _, r := range l.entries[mi.Node].value.Share {
-			if j, ok := index[r]; ok && pr.Owner[j] < 0 {
-				pr.Owner[j] = int32(i)
-			}
-		}
-	}
-	owners := assign.Plan(pr)
-	p := &plan{shares: map[string][]string{}, next: make(map[string]string, len(names)), old: l.entries, all: l.rewrite}
+	p := &plan{shares: map[string][]string{}, next: map[string]string{}, paused: map[string]bool{}, drained: map[string]bool{},
+		reserved: l.reserved, old: l.entries, all: l.rewrite}
+	x := m.index(nodes, p)
 	for _, mi := range nodes {
 		p.shares[mi.Node] = nil
+		p.drained[mi.Node] = m.drained(mi)
 	}
+	owners, who := m.place(nodes, x, p)
 	var unplaced []string
 	for j, o := range owners {
 		if o < 0 {
-			unplaced = append(unplaced, names[j])
+			unplaced = append(unplaced, x.names[j])
 			continue
 		}
-		node := nodes[o].Node
-		p.shares[node] = append(p.shares[node], names[j])
-		p.next[names[j]] = node
+		node := who[o].Node
+		p.shares[node] = append(p.shares[node], x.names[j])
+		if p.reserved[node] == 0 {
+			p.next[x.names[j]] = node
+		}
 	}
 	l.unplaced = unplaced
 	return p
+}
+
+// index numbers the resources to plan; those that are paused without their claim are nobody's.
+func (m *Machine) index(nodes []Member, p *plan) *indexed {
+	c := &m.lead.control
+	x := &indexed{ties: map[int32]string{}}
+	for _, n := range m.planned(nodes) {
+		paused, keep := c.pause(n)
+		if paused && !keep {
+			continue
+		}
+		if paused {
+			p.paused[n] = true
+		}
+		x.names = append(x.names, n)
+	}
+	x.of = make(map[string]int32, len(x.names))
+	for i, n := range x.names {
+		x.of[n] = int32(i)
+	}
+	here := map[string]bool{}
+	for _, mi := range nodes {
+		here[mi.Node] = !m.drained(mi) && m.lead.reserved[mi.Node] == 0
+	}
+	for _, ties := range []map[string]string{c.pins, c.moves} {
+		for r := range ties { // into a map
+			// A node that is not there ties nothing: idle is worse than elsewhere.
+			if j, ok := x.of[r]; ok && here[c.tied(r)] {
+				x.ties[j] = c.tied(r)
+			}
+		}
+	}
+	return x
+}
+
+// place runs the assignment over the nodes that may be given something, and returns them with it.
+func (m *Machine) place(nodes []Member, x *indexed, p *plan) ([]int32, []Member) {
+	l := &m.lead
+	pr := assign.Problem{Resources: len(x.names), Owner: make([]int32, len(x.names)), Load: m.loads(x)}
+	for i := range pr.Owner {
+		pr.Owner[i] = -1
+	}
+	take := m.takers(nodes)
+	var who []Member
+	for i, mi := range nodes {
+		if !take[i] {
+			continue
+		}
+		for _, r := range l.entries[mi.Node].value.Share {
+			if j, ok := x.of[r]; ok && pr.Owner[j] < 0 {
+				pr.Owner[j] = int32(len(who))
+			}
+		}
+		who = append(who, mi)
+		pr.Nodes = append(pr.Nodes, assign.Node{
+			Priority: mi.Priority, Weight: mi.Weight, Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
+		})
+	}
+	target := assign.Plan(pr)
+	most, each := m.cfg.MaxMoving, m.cfg.MaxMovingNode
+	if m.cfg.Mode == GlobalBarrier || most == 0 && each == 0 {
+		return target, who
+	}
+	limited := assign.Limit(pr, target, most, each, m.busy(who, x))
+	for j := range target {
+		if limited[j] != target[j] {
+			p.pending++
+		}
+	}
+	return limited, who
+}
+
+// busy tells for each resource which of the nodes still has to give it back, -1 for none.
+func (m *Machine) busy(who []Member, x *indexed) []int32 {
+	l := &m.lead
+	busy := make([]int32, len(x.names))
+	for j := range busy {
+		busy[j] = -1
+	}
+	for i, mi := range who {
+		for r := range l.entries[mi.Node].value.Leaving { // each by itself: one node holds it
+			if j, ok := x.of[r]; ok && l.holders[r] == mi.Node {
+				busy[j] = int32(i)
+			}
+		}
+	}
+	return busy
 }
 
 // planned are the sorted names of the resources to plan.
@@ -94,36 +171,30 @@ func (m *Machine) planned(nodes []Member) []string {
 	return slices.Compact(all)
 }
 
-// allowed is the set of resources that a node may take; nil for all of them.
-func (m *Machine) allowed(mi Member, names []string, index map[string]int32) []uint64 {
-	restricted := m.cfg.Origin == OriginStatic && !slices.Equal(m.staticOf(mi), names)
-	if !restricted && len(mi.Declined) == 0 {
-		return nil
-	}
-	bits := make([]uint64, (len(names)+63)/64)
-	if restricted {
-		for _, n := range m.staticOf(mi) {
-			if j, ok := index[n]; ok {
-				bits[j/64] |= 1 << (j % 64)
+// differs tells whether what a node is granted, or what is kept for it, is another than before.
+func (p *plan) differs(node string) bool {
+	old := p.old[node].value
+	return !slices.Equal(p.shares[node], old.Share) || (p.reserved[node] != 0) != (old.ReservedUntil != 0) ||
+		p.drained[node] != old.Drained || !slices.Equal(p.pausedOf(node), old.Paused)
+}
+
+// pausedOf are those of a node's share that it claims, but does not work.
+func (p *plan) pausedOf(node string) []string {
+	var names []string
+	if len(p.paused) > 0 && p.reserved[node] == 0 {
+		for _, r := range p.shares[node] {
+			if p.paused[r] {
+				names = append(names, r)
 			}
 		}
-	} else {
-		for j := range names {
-			bits[j/64] |= 1 << (j % 64)
-		}
 	}
-	for _, n := range mi.Declined {
-		if j, ok := index[n]; ok {
-			bits[j/64] &^= 1 << (j % 64)
-		}
-	}
-	return bits
+	return names
 }
 
 // moves tells whether any node's share changes.
 func (p *plan) moves() bool {
-	for node, share := range p.shares { // any
-		if !slices.Equal(share, p.old[node].value.Share) {
+	for node := range p.shares { // any
+		if p.differs(node) {
 			return true
 		}
 	}

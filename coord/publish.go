@@ -39,6 +39,10 @@ func (m *Machine) startPublish(p *plan, gen int64) {
 		}
 	}
 	l.publish = pub
+	if l.pending != p.pending || !slices.Equal(l.unplaced, l.reported) {
+		m.status.dirty = true
+	}
+	l.pending = p.pending
 	m.reportUnplaced()
 	m.pumpPublish()
 }
@@ -52,13 +56,16 @@ func (m *Machine) entryFor(node string, p *plan, gen int64) (Assignment, bool) {
 	if !planned && !live {
 		return Assignment{}, true // gone: its entry is deleted
 	}
-	a := Assignment{Epoch: l.epoch, Generation: gen, Share: share, Leaving: map[string]string{}}
+	a := Assignment{
+		Epoch: l.epoch, Generation: gen, Share: share, Leaving: map[string]string{},
+		Paused: p.pausedOf(node), Drained: p.drained[node], ReservedUntil: p.reserved[node],
+	}
 	if !planned && old.version == 0 {
 		return a, false // it leaves, and never had one
 	}
-	write := p.all || old.version == 0 || !slices.Equal(share, old.value.Share)
+	write := p.all || old.version == 0 || p.differs(node)
 	for _, r := range old.value.Share {
-		if p.next[r] != node {
+		if p.next[r] != node && old.value.ReservedUntil == 0 {
 			a.Leaving[r] = p.next[r]
 		}
 	}
@@ -164,13 +171,24 @@ func (m *Machine) publishedAll() {
 	l.publish = nil
 	l.gen = max(l.gen, pub.gen)
 	l.rewrite = false
+	m.deleteMoves()
+	if l.pending > 0 {
+		m.planBy(m.now + Time(m.sess.renew)) // hints that tell of the end of a hand-over may be lost
+	}
 	if pub.wrote > 0 {
-		m.notify(Notify{Kind: KindRebalanced, Reason: fmt.Sprintf("%s: %s to move, %d entries written (epoch %d, generation %d)",
-			pub.plan.reason, plural(pub.moved, "resource"), pub.wrote, l.epoch, pub.gen)})
+		m.notify(Notify{Kind: KindRebalanced, Reason: fmt.Sprintf("%s: %s to move%s, %d entries written (epoch %d, generation %d)",
+			pub.plan.reason, plural(pub.moved, "resource"), later(l.pending), pub.wrote, l.epoch, pub.gen)})
 	}
 	if m.cfg.Mode == GlobalBarrier && !l.barrier.Open {
 		m.writeBarrier(Barrier{Generation: pub.gen, Open: true})
 	}
+}
+
+func later(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d more later", n)
 }
 
 // reportUnplaced tells of resources that no live node may take, when they changed.

@@ -70,8 +70,15 @@ func (m *Machine) releaseTxn(name string, version int64) Txn {
 	if m.barrierLets() { // else the member entry tells, once for all
 		t.Wake = []string{CoordinatorAddress}
 	}
-	if next, ok := m.follow.leaving[name]; ok && next != "" {
+	next, ok := m.follow.leaving[name]
+	switch {
+	case m.leave.superseded:
+		t.Wake = []string{NodeAddress(m.cfg.Node)} // the newer process has the same address
+	case ok && next != "":
 		t.Wake = []string{NodeAddress(next)}
+		if m.set.value.MaxMoving > 0 || m.set.value.MaxMovingNode > 0 {
+			t.Wake = append(t.Wake, CoordinatorAddress) // others may move now
+		}
 	}
 	if m.has(GuardReleaseVersion) {
 		t.Checks = append(t.Checks, Check{Key: key, Version: version})

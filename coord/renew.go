@@ -4,7 +4,7 @@ package coord
 const maxWatched = 64
 
 func (m *Machine) pumpRenew() {
-	if m.sess.id == "" || m.sess.noticing || m.now < m.sess.renewAt || m.waitsFor(callRenew) {
+	if m.sess.id == "" || m.leave.superseded || m.sess.noticing || m.now < m.sess.renewAt || m.waitsFor(callRenew) {
 		return
 	}
 	c := call{kind: callRenew}
@@ -46,6 +46,8 @@ func (m *Machine) onRenewed(ev Renewed) {
 	switch ev.Code {
 	case OK:
 		m.renewed(c, ev)
+	case Taken:
+		m.superseded()
 	case SessionLost:
 		m.sessionLost("the store says that the session has ended")
 	case Reincarnated:

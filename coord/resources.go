@@ -78,7 +78,7 @@ func (m *Machine) reconcile(name string) {
 		}
 		return
 	}
-	desired := m.desired(name)
+	desired, paused := m.desired(name), m.follow.paused[name]
 	switch r.phase {
 	case resourceNone:
 		switch {
@@ -91,14 +91,16 @@ func (m *Machine) reconcile(name string) {
 			delete(m.res, name)
 		}
 	case resourceClaimed, resourceStopped:
-		if desired && !r.unsure {
+		switch {
+		case desired && paused && !r.unsure: // the claim is kept, so that it resumes at once
+		case desired && !r.unsure:
 			m.start(name, r)
-		} else {
+		default:
 			r.phase = resourceStopped
 			m.queueRelease(name)
 		}
 	case resourceWorking:
-		if !desired {
+		if !desired || paused {
 			m.revoke(name, r)
 		}
 	}

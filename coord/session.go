@@ -140,7 +140,7 @@ func (m *Machine) closeOld() {
 
 func (m *Machine) onClosed(ev Closed) {
 	if c, ok := m.answered(ev.Req); ok && c.kind == callClose {
-		m.finish(nil)
+		m.finish(m.leave.end())
 	}
 }
 
@@ -154,10 +154,10 @@ func (m *Machine) wakeSession(w *wake) {
 			if !m.waitsFor(callNotice) {
 				w.by(m.follow.retryAt)
 			}
-		case !m.waitsFor(callRenew):
+		case !m.waitsFor(callRenew) && !m.leave.superseded:
 			w.by(m.sess.renewAt)
 		}
-		if !m.set.known && !m.sess.noticing && !m.waitsFor(callSettle) && !m.waitsFor(callFound) {
+		if !m.set.known && m.maySettle() {
 			w.by(m.set.retryAt)
 		}
 		return

@@ -9,16 +9,21 @@ type settingsState struct {
 	value   Settings
 	reborn  bool // this session saw a new incarnation: a coordinator waits for the known nodes
 	retryAt Time
+	took    bool // this session superseded an older process of the name
 	foreign Time // since when another process of this name has been in the way
 }
 
 // pumpSettle reads the settings and the node's own member entry, as often as they may have changed.
 func (m *Machine) pumpSettle() {
-	if m.sess.id == "" || m.sess.noticing || m.set.known || m.now < m.set.retryAt ||
-		m.waitsFor(callSettle) || m.waitsFor(callFound) {
+	if m.sess.id == "" || m.set.known || m.now < m.set.retryAt || !m.maySettle() {
 		return
 	}
 	m.read(call{kind: callSettle}, []string{MemberPrefix}[:m.wantMembers()], []string{SettingsKey, LeaderKey, MemberKey(m.cfg.Node)})
+}
+
+// maySettle tells whether nothing but time keeps the settings from being read.
+func (m *Machine) maySettle() bool {
+	return !m.sess.noticing && !m.leave.superseded && !m.waitsFor(callSettle) && !m.waitsFor(callFound) && !m.waitsFor(callSupersede)
 }
 
 // wantMembers is 1 when the settings on record differ: then it matters whether anybody works under them.
@@ -78,7 +83,11 @@ func (m *Machine) settled(ev ReadDone) {
 
 func (m *Machine) settings() Settings {
 	ms := int64(m.cfg.TTL / millisecond)
-	return Settings{Mode: m.cfg.Mode, Origin: m.cfg.Origin, TTL: ms, Grace: ms, Format: FormatMax}
+	c := &m.cfg
+	return Settings{
+		Mode: c.Mode, Origin: c.Origin, TTL: ms, Grace: ms, Format: FormatMax,
+		MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingNode,
+	}
 }
 
 // found writes the group's settings: they are absent, or nobody works under those that stand there.
@@ -105,6 +114,12 @@ func (m *Machine) differs(s Settings) error {
 		return mismatch("resources of group %q are %s, those of this node %s", m.cfg.Group, s.Origin, own.Origin)
 	case s.TTL != own.TTL:
 		return mismatch("group %q has a ttl of %d ms, this node one of %d ms", m.cfg.Group, s.TTL, own.TTL)
+	case s.MaxActive != own.MaxActive || s.FailBack != own.FailBack:
+		return mismatch("group %q has at most %d active nodes (0: all) with fail-back %v, this node wants %d with %v", m.cfg.Group,
+			s.MaxActive, s.FailBack, own.MaxActive, own.FailBack)
+	case s.MaxMoving != own.MaxMoving || s.MaxMovingNode != own.MaxMovingNode:
+		return mismatch("group %q moves at most %d resources at a time, %d of one node (0: no limit), this node wants %d and %d", m.cfg.Group,
+			s.MaxMoving, s.MaxMovingNode, own.MaxMoving, own.MaxMovingNode)
 	case s.Format < FormatMin || s.Format > FormatMax:
 		return mismatch("group %q has format %d, this library reads %d to %d", m.cfg.Group, s.Format, FormatMin, FormatMax)
 	}

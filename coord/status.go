@@ -26,9 +26,27 @@ func (m *Machine) pumpStatus() {
 	s.dirty, s.written = false, true
 	s.at = m.now + Time(m.sess.renew)
 	m.commit(call{kind: callStatus, names: []string{m.cfg.Node}}, Txn{
-		Puts: []Put{{Key: StatusKey(m.cfg.Node), Value: encode(NodeStatus{Troubles: s.troubles}), Bound: true}},
+		Puts: []Put{{Key: StatusKey(m.cfg.Node), Value: encode(m.statusValue()), Bound: true}},
 	})
 }
+
+// statusValue is what stands there; a coordinator adds what it knows of the whole group.
+func (m *Machine) statusValue() NodeStatus {
+	v := NodeStatus{Troubles: maps.Clone(m.status.troubles), Pending: m.lead.pending}
+	if v.Troubles == nil {
+		v.Troubles = map[string]string{}
+	}
+	for i, name := range m.lead.reported {
+		if i == maxReported {
+			break
+		}
+		v.Troubles[name] = "no live node may take it"
+	}
+	return v
+}
+
+// maxReported bounds how many resources that nobody may take a coordinator's status names.
+const maxReported = 100
 
 func (m *Machine) statusWritten(ev Committed) {
 	if outcome(ev, 0).Code != OK {
@@ -59,6 +77,7 @@ type Held struct {
 	Resource string
 	Fence    int64
 	Since    Time
+	Paused   bool   // claimed, but not to be worked
 	Phase    string // claimed (not started yet), working, draining, stopped, releasing, lost
 	Stuck    bool
 }
@@ -73,7 +92,7 @@ func (m *Machine) Status() Status {
 	switch {
 	case m.finished:
 		s.State = "left"
-	case m.leave.asked:
+	case m.leave.asked, m.follow.drained && m.phase == phaseActive:
 		s.State = "draining"
 	case m.phase == phaseActive:
 		s.State = "active"
@@ -93,7 +112,7 @@ func (m *Machine) Status() Status {
 		if r.fence == 0 && r.worker == 0 {
 			continue
 		}
-		h := Held{Resource: name, Fence: r.fence, Since: r.since, Phase: resourcePhases[r.phase], Stuck: r.stuck}
+		h := Held{Resource: name, Fence: r.fence, Since: r.since, Phase: resourcePhases[r.phase], Stuck: r.stuck, Paused: f.paused[name]}
 		if h.Fence == 0 {
 			h.Fence = r.worker
 		}

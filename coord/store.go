@@ -90,9 +90,10 @@ const (
 	SessionLost              // the session has ended, for good
 	Reincarnated             // the store's data is of another incarnation
 	Fatal                    // no retry can heal it
+	Taken                    // a newer session of this node's name superseded this one
 )
 
-var codeNames = [...]string{"ok", "failed", "conflict", "too young", "unknown", "session lost", "reincarnated", "fatal"}
+var codeNames = [...]string{"ok", "failed", "conflict", "too young", "unknown", "session lost", "reincarnated", "fatal", "superseded"}
 
 // String is the code in words.
 func (c Code) String() string { return codeNames[c] }

@@ -87,13 +87,27 @@ type Config struct {
 	// Node is the unique name of this node in the group. 1 to 128 bytes of printable UTF-8 without "/". Defaults to the
 	// host's name and a random suffix, new for each New.
 	Node string
+	// Static says that Node outlives its process (it must be set then): a restart under the same Node within TTL keeps its
+	// resources, and nothing else moves. Leaving keeps its share reserved for TTL. A new process under the name ends an older one, which returns
+	// ErrSuperseded; what that one holds comes when it releases it, or when its session ends. Defaults to false.
+	Static bool
 	// Priority: resources go to live nodes of the highest priority only, as far as these may take them. Defaults to 0.
 	Priority int
 	// Weight is this node's share of the resources in proportion to that of the others; at least 1. Defaults to 1.
 	Weight int
 	// MaxResources is the greatest number of resources that this node is given. 0 means no limit. Defaults to 0.
 	MaxResources int
-	// Labels are shown to operators. At most 32, of up to 128 bytes each side. Defaults to none.
+	// MaxActive is how many nodes of the group may hold resources at once; 1 is active-backup. Those of the highest Priority
+	// do, but a node that holds resources keeps them while it is well (see FailBack). It must be the same on every node. 0 means all. Defaults to 0.
+	MaxActive int
+	// FailBack lets a node of a higher Priority take over from an active one that is well. Only with MaxActive; it must be
+	// the same on every node. Defaults to false.
+	FailBack bool
+	// MaxMoving is how many resources of the group may be in hand-over at a time, and MaxMovingPerNode how many of one node; the rest
+	// waits. What its node has lost is not limited. They must be the same on every node, and do not count with GlobalBarrier. 0
+	// means no limit. Defaults to 0.
+	MaxMoving, MaxMovingPerNode int
+	// Labels are shown to operators, and what registered resources may require or prefer. At most 32, of up to 128 bytes each side. Defaults to none.
 	Labels map[string]string
 	// GlobalBarrier makes everybody stop for every change, rather than only what moves. It must be the same on every
 	// node: one that differs from the group is refused with ErrMismatch. Defaults to false.

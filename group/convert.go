@@ -16,6 +16,8 @@ func codeOf(err error, unclear coord.Code) coord.Code {
 		return coord.OK
 	case errors.Is(err, backends.ErrSessionLost):
 		return coord.SessionLost
+	case errors.Is(err, backends.ErrSuperseded):
+		return coord.Taken
 	case errors.Is(err, backends.ErrIncarnation):
 		return coord.Reincarnated
 	case errors.Is(err, backends.ErrConflict):

@@ -17,7 +17,7 @@ var (
 	// ErrDeleted is returned when the group was deleted while the node ran.
 	ErrDeleted = coord.ErrDeleted
 	// ErrSuperseded is returned when a newer process took this node's static name.
-	ErrSuperseded = errors.New("a newer process took this static node name")
+	ErrSuperseded = coord.ErrSuperseded
 	// ErrNotReady is wrapped by what Ready returns.
 	ErrNotReady = errors.New("not ready")
 	// ErrHalted is wrapped by what Live returns, and in ResourceStatus.Err, when a resource stands still because of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/coord"
@@ -16,6 +17,9 @@ type Group struct {
 	names []string // canonical, of Static
 	watch watch
 	hooks hooks
+
+	drained  chan struct{} // of capacity 1: draining has changed
+	draining atomic.Bool
 
 	mu      sync.Mutex
 	running bool
@@ -32,7 +36,7 @@ type hooks struct {
 func New(cfg Config) (*Group, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
-	g := &Group{cfg: cfg}
+	g := &Group{cfg: cfg, drained: make(chan struct{}, 1)}
 	if cfg.Resources.origin == coord.OriginStatic && err == nil {
 		g.names, err = canonical(cfg.Source, cfg.Resources.names)
 		if err != nil {
@@ -82,6 +86,18 @@ func (g *Group) Run(ctx context.Context, f func(ctx context.Context, c *rebalanc
 		return fmt.Errorf("%w: the function is nil", ErrInvalid)
 	}
 	return g.live(ctx, task{run: f})
+}
+
+// Drain asks that this node be given nothing until Undrain: what it holds is drained and moves to others, but the node stays a member,
+// and State is StateDraining. It takes effect as soon as the store allows, also in a later Consume or Run.
+func (g *Group) Drain() { g.setDraining(true) }
+
+// Undrain takes Drain back.
+func (g *Group) Undrain() { g.setDraining(false) }
+
+func (g *Group) setDraining(on bool) {
+	g.draining.Store(on)
+	signal(g.drained)
 }
 
 // live is one life of the node.

@@ -87,7 +87,8 @@ func (g *Group) machineConfig() coord.Config {
 		TTL: coord.Duration(c.TTL), Renew: coord.Duration(c.Tuning.Renew), Margin: coord.Duration(c.Tuning.Margin),
 		Debounce: coord.Duration(c.Tuning.Debounce), DebounceMax: coord.Duration(c.Tuning.DebounceMax),
 		ListEvery: coord.Duration(c.Resources.every),
-		Priority:  c.Priority, Weight: c.Weight, MaxResources: c.MaxResources, Labels: c.Labels,
+		Priority:  c.Priority, Weight: c.Weight, MaxResources: c.MaxResources, Labels: c.Labels, StaticID: c.Static,
+		MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingPerNode,
 		Version: version(), Seed: binary.LittleEndian.Uint64(seed[:]), Observe: g.hooks.observe,
 	}
 }
@@ -124,6 +125,7 @@ func (n *node) run(ctx context.Context) error {
 	defer timer.Stop()
 	leave := ctx.Done()
 	n.step(coord.Start{})
+	n.drain()
 	for !n.finished {
 		timer.Reset(n.untilWake())
 		select {
@@ -135,6 +137,8 @@ func (n *node) run(ctx context.Context) error {
 			}
 		case <-n.troubles:
 			n.tellTroubles()
+		case <-n.g.drained:
+			n.drain()
 		case <-timer.C:
 			n.step(coord.Tick{})
 		case <-leave:
@@ -187,6 +191,8 @@ func (n *node) do(a coord.Action) {
 		n.calls.closeSession(a)
 	case coord.Renew:
 		n.calls.renew(a)
+	case coord.Supersede:
+		n.calls.supersede(a)
 	case coord.Read:
 		n.calls.read(a)
 	case coord.Commit:

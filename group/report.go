@@ -26,7 +26,7 @@ func (n *node) fillStatus(s *Status) {
 	}
 	seen := make(map[workerKey]bool, len(m.Held))
 	for _, h := range m.Held {
-		r := ResourceStatus{Name: h.Resource, Fence: h.Fence, Since: n.clock.wall(h.Since), Phase: h.Phase, Stuck: h.Stuck}
+		r := ResourceStatus{Name: h.Resource, Fence: h.Fence, Since: n.clock.wall(h.Since), Phase: h.Phase, Stuck: h.Stuck, Paused: h.Paused}
 		k := workerKey{h.Resource, h.Fence}
 		seen[k] = true
 		if w := n.workers[k]; w != nil {

@@ -7,7 +7,7 @@ const (
 	StateIdle     = "idle"     // neither Consume nor Run is running, or has been
 	StateJoining  = "joining"  // no session, or not a member yet
 	StateActive   = "active"   // a member
-	StateDraining = "draining" // leaving: gives back what it holds
+	StateDraining = "draining" // leaving, or drained: gives back what it holds
 	StateLeft     = "left"     // Consume or Run returned
 )
 
@@ -43,6 +43,8 @@ type ResourceStatus struct {
 	InFlight int
 	// Draining: it is to be given back. Stuck: its handlers outlived Drain + Grace.
 	Draining, Stuck bool
+	// Paused: an operator paused it; it is claimed, but not worked.
+	Paused bool
 	// Err is why it does not get on: it cannot be opened, a message keeps failing, it stands still. nil when it does.
 	Err error
 }

@@ -52,10 +52,6 @@ func newStoreCalls(ctx context.Context, cfg *Config, post func(coord.Event)) *st
 
 // do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped.
 func (c *storeCalls) do(timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
-	c.doWithin(c.ctx, timeout, call, late)
-}
-
-func (c *storeCalls) doWithin(parent context.Context, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
 	c.doUnder(c.ctx, timeout, call, late)
 }
 
@@ -158,6 +154,19 @@ func (c *storeCalls) renew(a coord.Renew) {
 		}
 	}
 	c.do(timeout, call, coord.Renewed{Req: a.Req, Code: coord.Unknown, Err: deadline("renewal", timeout)})
+}
+
+func (c *storeCalls) supersede(a coord.Supersede) {
+	timeout := time.Duration(a.Timeout)
+	call := func(ctx context.Context) coord.Event {
+		s, err := c.session(a.Session)
+		var r backends.Superseded
+		if err == nil {
+			r, err = s.Supersede(ctx, a.Node)
+		}
+		return coord.Superseded{Req: a.Req, Code: codeOf(err, coord.Unknown), Err: err, Stamp: stampOf(r.Stamp)}
+	}
+	c.do(timeout, call, coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: deadline("take-over of the static name", timeout)})
 }
 
 func (c *storeCalls) read(a coord.Read) {

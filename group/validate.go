@@ -55,7 +55,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Node == "" {
+	if c.Node == "" && !c.Static {
 		c.Node = defaultNode()
 	}
 	return c
@@ -92,7 +92,11 @@ func (c Config) validate() error {
 func (c Config) validateNames(v *violations) {
 	const name = "it must be 1 to 128 bytes of printable UTF-8 without \"/\""
 	v.add(checkName(c.Name) == "", "Name", fmt.Sprintf("%q", c.Name), name)
-	v.add(checkName(c.Node) == "", "Node", fmt.Sprintf("%q", c.Node), name)
+	if c.Static && c.Node == "" {
+		v.add(false, "Node", `""`, "with Static it must be a name that the next process of this node has too")
+	} else {
+		v.add(checkName(c.Node) == "", "Node", fmt.Sprintf("%q", c.Node), name)
+	}
 	v.add(c.Store != nil, "Store", "nil", "a store is required")
 	v.add(len(c.Labels) <= maxLabels, "Labels", fmt.Sprintf("%d pairs", len(c.Labels)), "at most 32 are allowed")
 	keys := make([]string, 0, len(c.Labels))
@@ -135,6 +139,10 @@ func (c Config) validateHandling(v *violations) {
 	v.add(c.Retry.Exhausted >= DeadLetter && c.Retry.Exhausted <= Skip, "Retry.Exhausted", int(c.Retry.Exhausted), "use DeadLetter, Stop or Skip")
 	v.add(c.Weight >= 1 && c.Weight <= 1000, "Weight", c.Weight, "it must be 1 to 1000")
 	v.add(c.MaxResources >= 0, "MaxResources", c.MaxResources, "it must be at least 0 (no limit)")
+	v.add(c.MaxActive >= 0, "MaxActive", c.MaxActive, "it must be at least 0 (all nodes)")
+	v.add(!c.FailBack || c.MaxActive > 0, "FailBack", c.FailBack, "it needs MaxActive above 0")
+	v.add(c.MaxMoving >= 0, "MaxMoving", c.MaxMoving, "it must be at least 0 (no limit)")
+	v.add(c.MaxMovingPerNode >= 0, "MaxMovingPerNode", c.MaxMovingPerNode, "it must be at least 0 (no limit)")
 }
 
 func (c Config) validateTimes(v *violations) {

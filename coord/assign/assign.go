@@ -49,6 +49,9 @@ type Node struct {
 	// Allowed is a bit set over the indexes of the resources that the node may take: resource i is bit i%64 of word i/64. Bits that
 	// are missing at its end are not set; nil: all resources.
 	Allowed []uint64
+	// Prefer is a set like Allowed of the resources that should be here rather than on another node of its priority, as far as
+	// that changes neither balance nor moves; nil: none.
+	Prefer []uint64
 }
 
 // MaxWeight is the greatest weight that makes a difference.
@@ -63,6 +66,11 @@ type Problem struct {
 	// Owner is the present owner of each resource as an index into Nodes. Anything out of range, and what is missing at its
 	// end, is nobody; nil: nobody owns anything.
 	Owner []int32
+	// Load is the weight of each resource: nodes are then balanced by the sum of what they hold, in place of how many that
+	// is. What is missing at its end, and less than 1, counts as 1; nil: all are alike. A resource that has an owner moves only where that lowers
+	// the greater of two nodes' loads, for their weights, by more than a tenth of what a node of its priority holds on
+	// average. This is a search from where the resources are, and not exact.
+	Load []int32
 }
 
 // Nobody stands in a plan for a resource that no node may take.
@@ -78,11 +86,15 @@ func Plan(p Problem) []int32 {
 	if len(plan) == 0 || len(p.Nodes) == 0 {
 		return plan
 	}
-	if p.uniform() {
+	switch {
+	case p.Load != nil && p.byLoad():
+		planLoad(p, plan)
+	case p.uniform():
 		planUniform(p, plan)
-	} else {
+	default:
 		planFlow(p, plan)
 	}
+	prefer(&p, plan)
 	return plan
 }
 

@@ -1,0 +1,68 @@
+package coord
+
+import "github.com/rebalancer-go/rebalancer/coord/assign"
+
+// takers are the nodes, of those planned for, that may be given resources: not those that are drained, and with MaxActive only so many.
+// A node that becomes active is given nothing before those that are not any more have given everything back, so that
+// never more than MaxActive nodes hold anything.
+func (m *Machine) takers(nodes []Member) []bool {
+	l := &m.lead
+	take := make([]bool, len(nodes))
+	pr := make([]assign.Node, 0, len(nodes))
+	holds := make([]int32, 0, len(nodes))
+	var who []int
+	for i, mi := range nodes {
+		if take[i] = !m.drained(mi); take[i] {
+			pr = append(pr, assign.Node{Priority: mi.Priority, Weight: mi.Weight, Max: mi.Max})
+			holds = append(holds, int32(len(l.entries[mi.Node].value.Share)))
+			who = append(who, i)
+		}
+	}
+	most := m.cfg.MaxActive
+	if most == 0 {
+		return take
+	}
+	active := assign.Active(pr, holds, most, m.cfg.FailBack)
+	name := map[string]bool{}
+	for k, i := range who {
+		take[i] = active[k]
+		if active[k] && holds[k] > 0 {
+			name[nodes[i].Node] = true
+		}
+	}
+	free := most - len(name) - m.outgoing(name)
+	for k, i := range who {
+		if active[k] && holds[k] == 0 {
+			take[i] = free > 0
+			free--
+		}
+	}
+	return take
+}
+
+// outgoing counts the live nodes that still hold something, and are not among those that stay active.
+func (m *Machine) outgoing(stay map[string]bool) int {
+	l := &m.lead
+	n := 0
+	for node, p := range l.entries { // counts
+		if _, live := l.members[node]; !live || stay[node] {
+			continue
+		}
+		holds := p.value.grants() > 0
+		for r := range p.value.Leaving { // any
+			holds = holds || l.holders[r] == node
+		}
+		if holds {
+			n++
+		}
+	}
+	return n
+}
+
+// grants is how many resources an assignment gives.
+func (a Assignment) grants() int {
+	if a.ReservedUntil != 0 {
+		return 0
+	}
+	return len(a.Share)
+}

@@ -1,0 +1,86 @@
+package coord
+
+import "strings"
+
+// controls are what operators ask for, as the coordinator last read it.
+type controls struct {
+	drained map[string]bool   // nodes that are given nothing
+	pins    map[string]string // node by resource
+	moves   map[string]string // the same, once
+	paused  map[string]bool   // resources; true: the claim is kept
+	group   *Control          // the whole group is paused
+	done    []Check           // entries of moves, to be deleted when they were planned
+}
+
+func (c *controls) read(e Entry) error {
+	v, err := DecodeControl(e.Value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(e.Key, drainPrefix):
+		c.drained[v.Node] = true
+	case strings.HasPrefix(e.Key, pinPrefix):
+		c.pins[v.Resource] = v.Node
+	case strings.HasPrefix(e.Key, movePrefix):
+		c.moves[v.Resource] = v.Node
+		c.done = append(c.done, Check{Key: e.Key, Version: e.Version})
+	case strings.HasPrefix(e.Key, pausePrefix):
+		c.paused[v.Resource] = v.Keep
+	case e.Key == PauseGroupKey:
+		c.group = &v
+	}
+	return nil
+}
+
+func newControls() controls {
+	return controls{drained: map[string]bool{}, pins: map[string]string{}, moves: map[string]string{}, paused: map[string]bool{}}
+}
+
+// pause tells whether a resource is paused, and whether its claim is kept meanwhile.
+func (c *controls) pause(resource string) (paused, keep bool) {
+	keep, paused = c.paused[resource]
+	if c.group != nil && !paused {
+		return true, c.group.Keep
+	}
+	return paused, keep
+}
+
+// tied is the node that a resource is to be on, "" for any.
+func (c *controls) tied(resource string) string {
+	if n := c.moves[resource]; n != "" {
+		return n
+	}
+	return c.pins[resource]
+}
+
+// drained tells whether a node is to be given nothing.
+func (m *Machine) drained(mi Member) bool { return mi.Draining || m.lead.control.drained[mi.Node] }
+
+// deleteMoves takes back the moves that the plan just published has carried out, or that name a node that is not there.
+func (m *Machine) deleteMoves() {
+	l := &m.lead
+	if len(l.control.done) == 0 {
+		return
+	}
+	c := call{kind: callMoved}
+	var txns []Txn
+	for _, e := range l.control.done {
+		c.names = append(c.names, e.Key)
+		txns = append(txns, Txn{Checks: append(m.leadCheck(), e), Deletes: []string{e.Key}})
+	}
+	l.control.done = nil
+	m.commit(c, txns...)
+}
+
+func (m *Machine) movesDeleted(c call, ev Committed) {
+	if !m.ofTerm(c) {
+		return
+	}
+	for i := range c.names {
+		if m.deposed(outcome(ev, i)) {
+			return
+		}
+	}
+	m.lead.dirty = true // what stands there now is read again; a move whose deletion failed is planned again, which changes nothing
+}

@@ -1,0 +1,112 @@
+package coord
+
+import (
+	"slices"
+	"strings"
+)
+
+// bits is a set of indexes of resources; nil for all of them.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (b bits) set(j int32)   { b[j/64] |= 1 << (j % 64) }
+func (b bits) clear(j int32) { b[j/64] &^= 1 << (j % 64) }
+
+// indexed are the resources of a plan, by name.
+type indexed struct {
+	names []string
+	of    map[string]int32
+	// ties are the nodes that resources are to be on, where those are planned for.
+	ties map[int32]string
+}
+
+func (x *indexed) all() bits {
+	b := newBits(len(x.names))
+	for j := range x.names {
+		b.set(int32(j))
+	}
+	return b
+}
+
+// allowed is the set of resources that a node may take; nil for all of them.
+func (m *Machine) allowed(mi Member, x *indexed) bits {
+	var b bits
+	if m.cfg.Origin == OriginStatic {
+		if list := m.staticOf(mi); !slices.Equal(list, x.names) {
+			b = newBits(len(x.names))
+			for _, n := range list {
+				if j, ok := x.of[n]; ok {
+					b.set(j)
+				}
+			}
+		}
+	}
+	deny := func(j int32) {
+		if b == nil {
+			b = x.all()
+		}
+		b.clear(j)
+	}
+	for _, n := range mi.Declined {
+		if j, ok := x.of[n]; ok {
+			deny(j)
+		}
+	}
+	for j, node := range x.ties { // into a set
+		if node != mi.Node {
+			deny(j)
+		}
+	}
+	for _, r := range m.lead.labelled {
+		if j, ok := x.of[r.Name]; ok && !hasLabels(mi.Labels, r.Require, true) {
+			deny(j)
+		}
+	}
+	return b
+}
+
+// prefers is the set of resources that should be on a node with its labels; nil for none.
+func (m *Machine) prefers(mi Member, x *indexed) bits {
+	var b bits
+	for _, r := range m.lead.labelled {
+		if j, ok := x.of[r.Name]; ok && len(r.Prefer) > 0 && hasLabels(mi.Labels, r.Prefer, false) {
+			if b == nil {
+				b = newBits(len(x.names))
+			}
+			b.set(j)
+		}
+	}
+	return b
+}
+
+// hasLabels tells whether labels has all of the wanted "key=value" pairs, or any of them. Nothing wanted is had.
+func hasLabels(labels map[string]string, wanted []string, all bool) bool {
+	for _, w := range wanted {
+		k, v, _ := strings.Cut(w, "=")
+		got, ok := labels[k]
+		if has := ok && got == v; has != all {
+			return has
+		}
+	}
+	return all || len(wanted) == 0
+}
+
+// loads are the weights of the resources; nil when they are all the same.
+func (m *Machine) loads(x *indexed) []int32 {
+	var l []int32
+	for _, name := range sortedKeys(m.lead.weights) {
+		j, ok := x.of[name]
+		if !ok {
+			continue
+		}
+		if l == nil {
+			l = make([]int32, len(x.names))
+			for i := range l {
+				l[i] = 1
+			}
+		}
+		l[j] = m.lead.weights[name]
+	}
+	return l
+}

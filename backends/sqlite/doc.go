@@ -35,6 +35,9 @@
 //
 // # Failure model
 //
+// A file that is cut short while it is open gives an error at every call that no retry heals, before any more is written. Do not VACUUM it
+// while nodes work: it shrinks too.
+//
 // A write is on the disk (fsync) before it is acknowledged. A full disk and a file that another program has locked are errors
 // that pass: calls wait for the lock until their context ends, at most half a minute. A process that is frozen (SIGSTOP)
 // in the middle of a commit stops the others until it goes on, because it holds the file's lock. A call that the kernel does not

@@ -29,8 +29,9 @@ type file struct {
 	folder *os.File      // the shared lock on the folder
 	done   chan struct{} // closed when the file is
 
-	users int  // guarded by the store's mu; 1 is the store's own
-	stale bool // guarded by the store's mu
+	users int   // guarded by the store's mu; 1 is the store's own
+	stale bool  // guarded by the store's mu
+	size  int64 // of the file when it was last seen: it never shrinks; guarded by the store's mu
 }
 
 // dial opens the database. mode is rw or rwc.

@@ -27,11 +27,17 @@ type fileID struct{ dev, ino uint64 }
 func (id fileID) String() string { return fmt.Sprintf("%d:%d", id.dev, id.ino) }
 
 func identify(path string) (fileID, error) {
+	id, _, err := measure(path)
+	return id, err
+}
+
+// measure is identify with the size in bytes.
+func measure(path string) (fileID, int64, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
-		return fileID{}, &os.PathError{Op: "stat", Path: path, Err: err}
+		return fileID{}, 0, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return fileID{uint64(st.Dev), st.Ino}, nil
+	return fileID{uint64(st.Dev), st.Ino}, st.Size, nil
 }
 
 // missing tells whether there is no file, or an empty one.

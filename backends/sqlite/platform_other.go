@@ -20,6 +20,7 @@ func (id fileID) String() string { return fmt.Sprintf("%d:%d", id.dev, id.ino) }
 var errPlatform = errors.New("the clock since boot and the folder's lock are not known on this system")
 
 func identify(string) (fileID, error)                      { return fileID{}, errPlatform }
+func measure(string) (fileID, int64, error)                { return fileID{}, 0, errPlatform }
 func missing(string) (bool, error)                         { return false, errPlatform }
 func sinceBoot() (int64, error)                            { return 0, errPlatform }
 func bootID() string                                       { return "" }

@@ -28,6 +28,8 @@ func child(role string) int {
 		err = race(path)
 	case "parent":
 		err = leaveChild(path)
+	case "freezer":
+		err = freeze(path)
 	case "holder":
 		err = hold(path)
 	case "nobody":

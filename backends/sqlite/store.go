@@ -177,7 +177,8 @@ func (s *Store) patience(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(s.ctx, left)
 }
 
-// current is the open file if it is still the one at the path, else nil.
+// current is the open file if it is still the one at the path, else nil. A file that has shrunk lost data that the next calls
+// may not need: SQLite would notice at one call, and not at another.
 func (s *Store) current() (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,10 +189,16 @@ func (s *Store) current() (*file, error) {
 	if f == nil || f.stale {
 		return nil, nil
 	}
-	if id, err := identify(s.path); err != nil || id != f.id {
+	id, size, err := measure(s.path)
+	if err != nil || id != f.id {
 		f.stale = true
 		return nil, nil
 	}
+	if size < f.size {
+		return nil, fmt.Errorf("%w: the file was cut short under the store, from %d bytes or more to %d; stop the nodes, "+
+			"and restore it or delete it with the -wal and -shm files", backends.ErrFatal, f.size, size)
+	}
+	f.size = size
 	f.users++
 	return f, nil
 }

@@ -111,8 +111,12 @@ func (m *Machine) place(nodes []Member, x *indexed, p *plan) ([]int32, []Member)
 			}
 		}
 		who = append(who, mi)
+		priority := mi.Priority
+		if m.cfg.MaxActive > 0 {
+			priority = 0 // it decided who is active; those share evenly, or fewer than MaxActive would work
+		}
 		pr.Nodes = append(pr.Nodes, assign.Node{
-			Priority: mi.Priority, Weight: mi.Weight, Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
+			Priority: priority, Weight: mi.Weight, Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
 		})
 	}
 	target := assign.Plan(pr)

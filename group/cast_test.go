@@ -47,8 +47,8 @@ func castOf(t *testing.T, f func(t *testing.T, c *cast)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, w *world) {
 		c := &cast{world: w}
+		defer c.end()
 		f(t, c)
-		c.end()
 	})
 }
 

@@ -98,7 +98,7 @@ type Config struct {
 	// MaxResources is the greatest number of resources that this node is given. 0 means no limit. Defaults to 0.
 	MaxResources int
 	// MaxActive is how many nodes of the group may hold resources at once; 1 is active-backup. Those of the highest Priority
-	// do, but a node that holds resources keeps them while it is well (see FailBack). It must be the same on every node. 0 means all. Defaults to 0.
+	// do, and share them evenly, but a node that holds resources stays active while it is well (see FailBack). It must be the same on every node. 0 means all. Defaults to 0.
 	MaxActive int
 	// FailBack lets a node of a higher Priority take over from an active one that is well. Only with MaxActive; it must be
 	// the same on every node. Defaults to false.

@@ -14,6 +14,7 @@ var lossCases = []testCase{
 	{"AllAgreeOnTheIncarnation", []Ability{Lose, TwoHandles}, allAgree},
 	{"RollBackBeginsAnIncarnation", []Ability{RollBack}, rollBackBegins},
 	{"RollBackRefusesRenewalsAndExtendsNothing", []Ability{RollBack}, rollBackRefuses},
+	{"RollBackBringsNoClosedSessionBack", []Ability{RollBack}, rollBackAfterClose},
 	{"IncarnationStaysWhileNothingIsLost", []Ability{TwoHandles}, incarnationStays},
 }
 
@@ -144,6 +145,26 @@ func rollBackRefuses(e *env) {
 		}
 		return errors.Is(err, backends.ErrSessionLost)
 	})
+}
+
+// rollBackAfterClose: the process that closed its session knows that it has ended, whatever the data says.
+func rollBackAfterClose(e *env) {
+	h := e.session()
+	restore := e.place.RollBack(e.T)
+	if err := h.Close(e.ctx); err != nil {
+		e.Fatal(err)
+	}
+	restore(e.T)
+	inc := e.session().Opened().Incarnation
+	_, err := h.Renew(e.ctx, backends.RenewRequest{Incarnation: inc})
+	e.wantErr("renewal", err, backends.ErrSessionLost)
+	r, err := h.Commit(e.ctx, backends.CommitRequest{Incarnation: inc, Txns: []backends.Txn{bindTxn("k")}})
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.wantErr("commit", r.Results[0].Err, backends.ErrSessionLost)
+	_, err = h.Supersede(e.ctx, "node")
+	e.wantErr("supersede", err, backends.ErrSessionLost)
 }
 
 func incarnationStays(e *env) {

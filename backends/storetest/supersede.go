@@ -2,7 +2,7 @@ package storetest
 
 import (
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -275,35 +275,40 @@ func supersedeRolledBack(e *env) {
 	}
 }
 
-// supersedeRaces lets an old session renew as fast as it can while it is superseded, over another handle where there is one.
+// supersedeRaces lets an old session renew again and again while it is superseded, over another handle where there is one.
 func supersedeRaces(e *env) {
 	for range e.d.Rounds {
 		sessions := e.raceSessions(2)
 		old, h := sessions[0], sessions[1]
-		var wg sync.WaitGroup
-		started := make(chan struct{})
-		wg.Go(func() {
-			defer close(started)
-			for try := 0; ; try++ {
-				if _, err := e.renewal(old); err != nil {
-					if !errors.Is(err, backends.ErrSuperseded) {
-						e.Errorf("renewal: %v", err)
-					}
+		started, last := make(chan struct{}, 1), make(chan error, 1)
+		var stop atomic.Bool
+		go func() {
+			for {
+				_, err := e.renewal(old)
+				select {
+				case started <- struct{}{}:
+				default:
+				}
+				if err != nil || stop.Load() {
+					last <- err
 					return
 				}
-				if try == 0 {
-					started <- struct{}{}
-				}
+				<-time.After(e.ttl / 5000) // or nobody else gets a turn at some stores
 			}
-		})
+		}()
 		<-started
-		if _, err := h.Supersede(e.ctx, "node"); err != nil {
-			e.Fatal(err)
+		_, acknowledged := h.Supersede(e.ctx, "node")
+		_, renewed := e.renewal(old)
+		stop.Store(true)
+		beside := <-last
+		if acknowledged != nil {
+			e.Fatal(acknowledged)
 		}
-		_, err := e.renewal(old)
-		e.wantErr("renewal after the supersede was acknowledged", err, backends.ErrSuperseded)
+		e.wantErr("renewal after the supersede was acknowledged", renewed, backends.ErrSuperseded)
+		if beside != nil { // nil: it was acknowledged before
+			e.wantErr("a renewal beside it", beside, backends.ErrSuperseded)
+		}
 		e.wantErr("bound put after it", e.commit(old, bindTxn("k"))[0].Err, backends.ErrSuperseded)
-		wg.Wait()
 		for _, s := range sessions {
 			if err := s.Close(e.ctx); err != nil {
 				e.Fatal(err)

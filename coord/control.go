@@ -9,7 +9,7 @@ type controls struct {
 	moves   map[string]string // the same, once
 	paused  map[string]bool   // resources; true: the claim is kept
 	group   *Control          // the whole group is paused
-	done    []Check           // entries of moves, to be deleted when they were planned
+	asked   map[string]Check  // entries of moves by resource, to be deleted when they were planned
 }
 
 func (c *controls) read(e Entry) error {
@@ -24,7 +24,7 @@ func (c *controls) read(e Entry) error {
 		c.pins[v.Resource] = v.Node
 	case strings.HasPrefix(e.Key, movePrefix):
 		c.moves[v.Resource] = v.Node
-		c.done = append(c.done, Check{Key: e.Key, Version: e.Version})
+		c.asked[v.Resource] = Check{Key: e.Key, Version: e.Version}
 	case strings.HasPrefix(e.Key, pausePrefix):
 		c.paused[v.Resource] = v.Keep
 	case e.Key == PauseGroupKey:
@@ -34,7 +34,7 @@ func (c *controls) read(e Entry) error {
 }
 
 func newControls() controls {
-	return controls{drained: map[string]bool{}, pins: map[string]string{}, moves: map[string]string{}, paused: map[string]bool{}}
+	return controls{drained: map[string]bool{}, pins: map[string]string{}, moves: map[string]string{}, paused: map[string]bool{}, asked: map[string]Check{}}
 }
 
 // pause tells whether a resource is paused, and whether its claim is kept meanwhile.
@@ -57,20 +57,27 @@ func (c *controls) tied(resource string) string {
 // drained tells whether a node is to be given nothing.
 func (m *Machine) drained(mi Member) bool { return mi.Draining || m.lead.control.drained[mi.Node] }
 
-// deleteMoves takes back the moves that the plan just published has carried out, or that name a node that is not there.
-func (m *Machine) deleteMoves() {
+// deleteMoves takes back the moves that a plan, which stands in the store now, has carried out, or never will: they name a node
+// that is not there, or may not take the resource. Those that wait until others have moved stay.
+func (m *Machine) deleteMoves(p *plan) {
 	l := &m.lead
-	if len(l.control.done) == 0 {
-		return
+	if m.waitsFor(callMoved) {
+		return // what is asked for is read again after it
 	}
 	c := call{kind: callMoved}
 	var txns []Txn
-	for _, e := range l.control.done {
+	for _, r := range sortedKeys(l.control.asked) {
+		if node := l.control.moves[r]; p.pending > 0 && p.next[r] != node && l.members[node].version != 0 {
+			continue
+		}
+		e := l.control.asked[r]
+		delete(l.control.asked, r)
 		c.names = append(c.names, e.Key)
 		txns = append(txns, Txn{Checks: append(m.leadCheck(), e), Deletes: []string{e.Key}})
 	}
-	l.control.done = nil
-	m.commit(c, txns...)
+	if len(txns) > 0 {
+		m.commit(c, txns...)
+	}
 }
 
 func (m *Machine) movesDeleted(c call, ev Committed) {
@@ -78,8 +85,12 @@ func (m *Machine) movesDeleted(c call, ev Committed) {
 		return
 	}
 	for i := range c.names {
-		if m.deposed(outcome(ev, i)) {
+		r := outcome(ev, i)
+		if m.deposed(r) {
 			return
+		}
+		if r.Code != OK && r.Code != Conflict {
+			m.lead.retryAt = m.now + Time(100*millisecond)
 		}
 	}
 	m.lead.dirty = true // what stands there now is read again; a move whose deletion failed is planned again, which changes nothing

@@ -24,6 +24,10 @@ func (m *Machine) evaluate() {
 		due = m.debounced(len(joined))
 	}
 	if !due {
+		m.planLater(now)
+		if len(joined) == 0 { // else a move to one that has just joined may wait for the next plan
+			m.deleteMoves(now)
+		}
 		return
 	}
 	l.joinFirst, l.joinLast, l.joining = 0, 0, 0

@@ -171,16 +171,21 @@ func (m *Machine) publishedAll() {
 	l.publish = nil
 	l.gen = max(l.gen, pub.gen)
 	l.rewrite = false
-	m.deleteMoves()
-	if l.pending > 0 {
-		m.planBy(m.now + Time(m.sess.renew)) // hints that tell of the end of a hand-over may be lost
-	}
+	m.deleteMoves(pub.plan)
+	m.planLater(pub.plan)
 	if pub.wrote > 0 {
 		m.notify(Notify{Kind: KindRebalanced, Reason: fmt.Sprintf("%s: %s to move%s, %d entries written (epoch %d, generation %d)",
 			pub.plan.reason, plural(pub.moved, "resource"), later(l.pending), pub.wrote, l.epoch, pub.gen)})
 	}
 	if m.cfg.Mode == GlobalBarrier && !l.barrier.Open {
 		m.writeBarrier(Barrier{Generation: pub.gen, Open: true})
+	}
+}
+
+// planLater looks again after moves that others wait for: hints that tell of the end of a hand-over may be lost.
+func (m *Machine) planLater(p *plan) {
+	if p.pending > 0 {
+		m.planBy(m.now + Time(m.sess.renew))
 	}
 }
 

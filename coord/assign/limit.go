@@ -55,8 +55,11 @@ func (l *limiter) ring(now, target []int32) {
 			}
 		}
 	}
+	if at == Nobody {
+		return
+	}
 	for range l.p.Nodes { // after so many steps the walk is on the ring
-		if at == Nobody || next[at] < 0 {
+		if next[at] < 0 {
 			return
 		}
 		at = target[next[at]]

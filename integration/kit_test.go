@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workMode {
 		os.Exit(work(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == nodeMode {
+		os.Exit(node(os.Args[2:]))
+	}
 	flag.Parse()
 	os.Exit(run(m))
 }

@@ -57,6 +57,41 @@ func TestFileCutShortWhileOpen(t *testing.T) {
 	}
 }
 
+// A file that is replaced after a call has found it in place is noticed within the transaction: nothing is written into the
+// old one, nothing read from it.
+func TestFileReplacedDuringACall(t *testing.T) {
+	t.Parallel()
+	path := tempPath(t)
+	s := openStore(t, path)
+	f, err := s.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.release(f)
+	remove(t, path)
+	openStore(t, path)
+	reached := func(*sqlstore.Tx) error { return errors.New("the call went on in the old file") }
+	if err := f.write(t.Context(), reached); !errors.Is(err, errMoved) {
+		t.Errorf("write: %v", err)
+	}
+	if err := f.read(t.Context(), reached); !errors.Is(err, errMoved) {
+		t.Errorf("read: %v", err)
+	}
+}
+
+// Content that was copied over the open file has the record of another file: that is data which was rolled back.
+func TestRecordOfAnotherFileBeginsAnIncarnation(t *testing.T) {
+	t.Parallel()
+	path := tempPath(t)
+	h := openSession(t, openStore(t, path))
+	mustCommit(t, h, txn("k", nil))
+	execRaw(t, raw(t, path), `UPDATE record SET identity = '1:2'`)
+	r, err := h.Renew(t.Context(), backends.RenewRequest{Incarnation: h.Opened().Incarnation})
+	if !errors.Is(err, backends.ErrIncarnation) || r.Since.IsZero() {
+		t.Fatalf("renewal: %+v, %v", r, err)
+	}
+}
+
 // freeze stops the whole process in the middle of a commit, while it holds the file's lock.
 func freeze(path string) error {
 	s, err := Open(path)

@@ -23,6 +23,9 @@ func (m *Machine) barrierSeen(e Entry) {
 		return
 	}
 	b.version, b.value = e.Version, barrierOf(e)
+	if l := &m.lead; m.leading() && e.Version != l.barrierV && !m.waitsFor(callBarrier) {
+		l.cold, l.dirty = true, true // an own write whose outcome was unknown has arrived
+	}
 	if !b.value.Open {
 		b.stoppedFor = max(b.stoppedFor, b.value.Generation)
 	}

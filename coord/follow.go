@@ -160,7 +160,15 @@ func (m *Machine) applyEntry(entries []Entry) {
 		f.paused[name] = true
 	}
 	f.leaving = a.Leaving
+	// What is not ours any more is looked at once more: the claim that was in the way may be one of this session, which came back
+	// when the store went back in time.
+	waited := f.blocked
 	f.blocked = map[string]Time{}
+	for name := range waited { // into a map
+		if !f.share[name] {
+			f.blocked[name] = m.now
+		}
+	}
 	m.touchAll()
 	m.notify(Notify{Kind: KindAssigned, Reason: plural(len(a.Share), "resource")})
 }

@@ -134,6 +134,8 @@ func (m *Machine) published(c call, ev Committed) {
 			m.entryWritten(node, r.Versions[AssignmentKey(node)])
 			pub.wrote++
 		case Conflict, Unknown: // another write of ours came through: read everything again
+			// One whose outcome is unknown may still arrive: every entry is written anew, so that it then finds another version.
+			l.rewrite = l.rewrite || r.Code == Unknown
 			l.publish = nil
 			l.cold, l.dirty, l.retryAt = true, true, m.now+Time(20*millisecond)
 			return

@@ -143,6 +143,9 @@ func (s *store) transact(at vtime, session string, t coord.Txn, watch applied) c
 	if res.Code != coord.OK {
 		return res
 	}
+	for _, c := range t.Checks {
+		s.settleDead(at, c.Key)
+	}
 	if watch != nil {
 		watch(session, t)
 	}
@@ -158,6 +161,17 @@ func (s *store) transact(at vtime, session string, t coord.Txn, watch applied) c
 		res.Versions[p.Key] = s.put(at, p.Key, p.Value, owner)
 	}
 	return res
+}
+
+// settleDead ends for good a session that a transaction relied on being dead: it does not come back when the clock is set back.
+func (s *store) settleDead(at vtime, key string) {
+	r := s.rows[key]
+	if r == nil || r.session == "" || s.alive(at, r.session) || s.sessions[r.session] == nil {
+		return
+	}
+	dead := *s.sessions[r.session]
+	dead.ends = 0
+	s.sessions[r.session] = &dead
 }
 
 // wrong says how a transaction breaks the contract, or "".

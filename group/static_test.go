@@ -196,9 +196,7 @@ func TestSupersededSettles(t *testing.T) {
 			return nil
 		}
 		var bodies []string
-		for _, n := range names(20) {
-			bodies = append(bodies, n)
-		}
+		bodies = append(bodies, names(20)...)
 		_ = w.source.Send("q", bodies...)
 		var last *running
 		for range 4 {

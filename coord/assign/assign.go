@@ -40,9 +40,11 @@ type Node struct {
 	Priority int
 	// Weight is the node's share among nodes of its priority; less than 1 counts as 1, and more than MaxWeight as MaxWeight.
 	//
-	// Where no node has an Allowed, every node is within one of its fair share: its part, by weight, of what the nodes of its priority
-	// hold, less what those hold whose Max is below their own part. Where some have one, two nodes between which
-	// a chain of moves leads, both ways, and that are below their Max, divide what both hold to the nearest whole resource.
+	// Every node ends within one of its fair share, whatever the mix of weights, priorities, Max and Allowed. Fair shares are how the
+	// resources of a priority would be divided if they could be cut: per weight, whoever has least has as much as Allowed and
+	// Max permit, then whoever has second least, and so on. Where every node may take everything that is the part by weight of what
+	// nodes of the priority hold, less what those hold whose Max is below their own part. (Exact while
+	// the weights of a priority add up to less than 2^30.)
 	Weight int
 	// Max is the most resources that the node may hold; less than 1: no limit.
 	Max int

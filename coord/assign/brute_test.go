@@ -2,6 +2,7 @@ package assign
 
 import (
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -85,27 +86,32 @@ func best(p Problem, count func(node, x int) int64) cost {
 	return *found
 }
 
-// counting returns what the x-th resource of a node counts for balance: its number where all of a class have the same weight; else,
-// where all nodes may take all, twice its middle's distance to the fair share, and otherwise its middle by weight. Exact up to
-// weight 6.
+// counting returns what the x-th resource of a node counts for balance: its number where all of a class have the same weight, else
+// twice its middle's distance to the fair share.
 func counting(p Problem) func(node, x int) int64 {
 	order, ends := classes(p.Nodes)
 	counts := make([]func(x int) int64, len(p.Nodes))
-	left, start := p.Resources, 0
+	var shares []*big.Rat
+	start := 0
 	for _, end := range ends {
 		class := order[start:end]
 		start = end
-		shares, scale := fairShares(p, class, &left)
-		for _, n := range class {
-			w := p.Nodes[n].weight()
-			switch {
-			case sameWeight(p.Nodes, class):
+		if sameWeight(p.Nodes, class) {
+			for _, n := range class {
 				counts[n] = func(x int) int64 { return int64(x) }
-			case p.uniform():
-				counts[n] = func(x int) int64 { return (2*int64(x)-1)*scale - 2*shares[n] }
-			default:
-				counts[n] = func(x int) int64 { return (2*int64(x) - 1) * 60 / w }
 			}
+			continue
+		}
+		if shares == nil {
+			shares = fairRatios(p)
+		}
+		scale := int64(1)
+		for _, n := range class {
+			scale *= shares[n].Denom().Int64() / new(big.Int).GCD(nil, nil, big.NewInt(scale), shares[n].Denom()).Int64()
+		}
+		for _, n := range class {
+			share := shares[n].Num().Int64() * (scale / shares[n].Denom().Int64())
+			counts[n] = func(x int) int64 { return (2*int64(x)-1)*scale - 2*share }
 		}
 	}
 	return func(node, x int) int64 { return counts[node](x) }

@@ -11,7 +11,10 @@ func planFlow(p Problem, plan []int32) {
 	f.deal()
 	f.raise()
 	for c := range f.ends {
-		f.balance(c)
+		if !sameWeight(f.nodes, f.members(c)) {
+			f.divide(c)
+		}
+		f.balance(f.members(c), f.class)
 	}
 	for c := range f.ends {
 		f.save(c)

@@ -71,21 +71,21 @@ func (f *flow) raise() {
 	copy(f.search.blocked, before)
 }
 
-// balance moves resources from the most loaded nodes of class c to the least loaded ones that chains lead to, until no chain leads
-// to one that is less loaded. What the most loaded can reach is then balanced for good: whatever comes after them is
+// balance moves resources from the most loaded of some nodes of a class to the least loaded ones that chains lead to, until no chain leads
+// to one that is less loaded. All of these nodes, and no others, have the same number in set. What the most loaded can reach is then balanced for good: whatever comes after them is
 // loaded no more than they are, so nothing will be moved there, and it is left out.
-func (f *flow) balance(c int) {
+func (f *flow) balance(nodes, set []int32) {
 	before := slices.Clone(f.search.blocked)
 	var limit int64
 	g := goal{
-		sources: f.members(c),
+		sources: nodes,
 		source:  func(n int32) bool { return f.last(n) == limit },
-		target:  func(n int32) bool { return int(f.class[n]) == c && f.following(n) < limit },
+		target:  func(n int32) bool { return set[n] == set[nodes[0]] && f.following(n) < limit },
 		better:  f.better,
 	}
 	for {
 		most := f.none
-		for _, n := range f.members(c) {
+		for _, n := range nodes {
 			if f.count[n] > 0 && !f.isBlocked(n) && (most == f.none || f.last(n) > f.last(most)) {
 				most = n
 			}

@@ -21,7 +21,7 @@ func (s score) upTo(limit int64) int64 {
 }
 
 // fraction is the unit in which scores count parts of a resource.
-const fraction = 1 << 20
+const fraction = 1 << 30
 
 // ratio is what one resource counts on a node of weight 1 in ratioScores: divided without a rest by each weight up to 16,
 // still more than 1,000 for MaxWeight, and small enough for 2^31 resources.
@@ -105,8 +105,8 @@ func part(total, weight, weights uint64) int64 {
 	return int64(q)
 }
 
-// ratioScores makes a node's score what it holds by weight, each resource counted at its middle: two nodes that can
-// exchange resources divide what both hold to the nearest whole.
+// ratioScores makes a node's score what it holds by weight, each resource counted at its middle: good enough to place the first
+// resources, before the fair shares are known.
 func ratioScores(nodes []Node, class []int32, scores []score) {
 	for _, n := range class {
 		unit := ratio / nodes[n].weight()

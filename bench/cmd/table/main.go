@@ -43,7 +43,7 @@ func tables(w io.Writer, quick bool) (ok bool, err error) {
 	if ok, err = messages(w, quick); err != nil {
 		return ok, err
 	}
-	for _, table := range []func(io.Writer, bool) error{handOver, steps, plans} {
+	for _, table := range []func(io.Writer, bool) error{handOver, steps, plans, peers} {
 		fmt.Fprintln(w)
 		if err := table(w, quick); err != nil {
 			return ok, err
@@ -162,6 +162,14 @@ func plans(w io.Writer, quick bool) error {
 		}
 	}
 	return nil
+}
+
+// peers compares the plans with another library's.
+func peers(w io.Writer, quick bool) error {
+	if quick {
+		return measure.AssignTable(w, 3)
+	}
+	return measure.AssignTable(w, 11)
 }
 
 // round leaves three digits or so.

@@ -13,7 +13,8 @@
 // # Guards
 //
 // GUARDS.md lists each guard of the protocol, of the machine ([coord.Guards]) and of the store ([StoreGuards]), with the property
-// that breaks without it and the engine that shows it. TestGuards runs the table.
+// that breaks without it and the engine that shows it: the worlds, the search, or a Schedule, which is an order of messages that
+// somebody wrote because chance does not find it. TestGuards runs the table.
 //
 // # What is not covered
 //

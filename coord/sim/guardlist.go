@@ -22,6 +22,12 @@ func lostHint() Scenario {
 		Hints: true, Horizon: 4, Within: 3 * sec, Budget: Budget{Lost: 1}, Limit: 8000}
 }
 
+// by is a row that a schedule shows.
+func by(x *Schedule, c *Cover, g Guarded) Guarded {
+	g.Engine, g.Schedule, g.Cover = BySchedule, x, c
+	return g
+}
+
 func machineGuards() []Guarded {
 	any := func(name string, g coord.Guards, rule string, breaks ...string) Guarded {
 		return Guarded{Name: name, Machine: g, Rule: rule, Breaks: breaks, Engine: BySimulation, Seeds: 600}
@@ -29,9 +35,6 @@ func machineGuards() []Guarded {
 	in := func(p Profile, g Guarded) Guarded {
 		g.Profile = p
 		return g
-	}
-	unshown := func(name string, g coord.Guards, rule, why string) Guarded {
-		return Guarded{Name: name, Machine: g, Rule: rule, Engine: Unshown, Why: why}
 	}
 	return []Guarded{
 		any("trust", coord.GuardTrust, "work ends when the node's own trust does", covered, overlap),
@@ -48,10 +51,8 @@ func machineGuards() []Guarded {
 		any("renew incarnation", coord.GuardRenewIncarnation, "F3: renewals name the incarnation", covered, overlap),
 		any("re-read", coord.GuardReread, "F4: the own claims are read again in a new incarnation", covered, overlap),
 		in(ForgetGlobal, any("same version", coord.GuardSameVersion, "F4: what is kept has the same version", covered)),
-		// Each covers the other: a claim that was sent in one incarnation must not be taken for one of the next.
-		{Name: "reply incarnation, with store: commit compares", Machine: coord.GuardReplyIncarnation, Store: StoreCommitCompares,
-			Rule:   "F5: a claim counts only if its answer is of the accepted incarnation; F3: a commit is refused in another incarnation",
-			Breaks: []string{settles}, Engine: BySimulation, Profile: ForgetLate, Seeds: 600},
+		by(heldAnswer(), &Cover{"re-read", coord.GuardReread, "an answer of another incarnation makes the node read its claims again, and nothing starts before that is done"},
+			any("reply incarnation", coord.GuardReplyIncarnation, "F5: a claim counts only if its answer is of the accepted incarnation", covered)),
 		any("own commit", coord.GuardOwnCommit, "F5: what was merely read is never worked", fences, covered, overlap),
 		any("grace", coord.GuardGrace, "F2: claims wait for the grace", overlap),
 		in(ForgetLate, any("lead reset", coord.GuardLeadReset, "F8: a new incarnation ends the term", settles, writer)),
@@ -61,10 +62,8 @@ func machineGuards() []Guarded {
 			Engine: BySearch, Search: lostHint()},
 		in(FailedReads, any("seen on apply", coord.GuardSeenOnApply, "H2: seen advances when a read was applied", settles)),
 		any("digest", coord.GuardDigest, "H3: digests of the very list that was planned from", settles),
-		unshown("claim assignment", coord.GuardClaimAssignment, "H4: claims check the assignment entry",
-			"a claim made too late is given back when the entry is read, and the release wakes whom it names"),
-		unshown("release assignment", coord.GuardReleaseAssignment, "H4: releases check the assignment entry",
-			"the wrong node is woken; the right one looks again at its next hint or renewal, and no schedule without either was found"),
+		by(lateClaim(), nil, any("claim assignment", coord.GuardClaimAssignment, "H4: claims check the assignment entry: a hand-over needs no renewal", settles)),
+		by(lateRelease(), nil, any("release assignment", coord.GuardReleaseAssignment, "H4: releases check the assignment entry: a hand-over needs no renewal", settles)),
 		in(HintsAlone, any("next rewrite", coord.GuardNextRewrite, "H5: an entry is rewritten when the next owner changes", settles)),
 		any("store step", coord.GuardStoreStep, "a stepped store clock delays the opening of sources", overlap),
 	}
@@ -74,19 +73,18 @@ func storeGuards() []Guarded {
 	any := func(name string, g StoreGuards, rule string, breaks ...string) Guarded {
 		return Guarded{Name: "store: " + name, Store: g, Rule: rule, Breaks: breaks, Engine: BySimulation, Seeds: 600}
 	}
-	unshown := func(name string, g StoreGuards, rule, why string) Guarded {
-		return Guarded{Name: "store: " + name, Store: g, Rule: rule, Engine: Unshown, Why: why}
-	}
 	return []Guarded{
 		any("absent record", StoreAbsentRecord, "F1: data without its record is a new incarnation", covered, overlap),
 		any("regrace", StoreRegrace, "F2: each loss begins a new grace", overlap),
 		any("claim grace", StoreClaimGrace, "F2: a transaction waits for its grace", overlap),
 		any("renewal compares", StoreRenewCompares, "F3: a renewal is refused in another incarnation", covered, overlap),
+		by(lateCommit(), nil, any("commit compares", StoreCommitCompares, "F3: a commit is refused in another incarnation", overlap)),
 		any("unique sessions", StoreUniqueSessions, "F6: session ids are never given twice", covered, release),
 		any("clock versions", StoreClockVersions, "F7: versions take the store's time", writer, fences),
 		any("expiry aware", StoreExpiryAware, "H1: entries of ended sessions read as absent", idle, settles),
 		any("renewal of the living", StoreRenewAlive, "an ended session cannot be renewed", covered, overlap),
-		unshown("commit of the living", StoreCommitAlive, "an ended session commits nothing", "checks on entries that end with the session"),
+		by(lateWrite(), &Cover{"epoch", coord.GuardEpoch, "but for the settings, only coordinators write what outlives a session, and their leader entry ends with it"},
+			any("commit of the living", StoreCommitAlive, "an ended session commits nothing", deposed)),
 		any("put versions", StorePutVersions, "versions grow across delete and re-create", writer, fences),
 		any("atomic checks", StoreAtomicChecks, "checks that do not hold change nothing", deposed),
 	}

@@ -9,7 +9,6 @@ type Profile string
 const (
 	AnyWorld     Profile = ""               // all that NewSetup draws
 	LateAnswers  Profile = "late answers"   // freezes between a request and its answer, then partitions
-	LateRequests Profile = "late requests"  // requests that arrive after they were given up, beside changes of the plan
 	ForgetGlobal Profile = "forget, global" // rollbacks beside rebalances of a group with a global barrier
 	ForgetLate   Profile = "forget, late"   // rollbacks while answers are on their way
 	FailedReads  Profile = "failed reads"   // reads fail, and hints are lost
@@ -24,9 +23,6 @@ func NewProfile(p Profile, seed int64) Setup {
 	case LateAnswers:
 		s.Kinds = []weighted{{FaultFreeze, 1}, {FaultPartition, 1}}
 		s.Latency = s.TTL / 30
-	case LateRequests:
-		s.Kinds = []weighted{{FaultLag, 6}, {FaultLeave, 3}, {FaultCrash, 2}, {FaultAppear, 2}, {FaultVanish, 2}, {FaultOpen, 2}}
-		s.Mode = coord.ResourceBarrier
 	case ForgetGlobal:
 		s.Kinds = []weighted{{FaultSnapshot, 4}, {FaultRollback, 3}, {FaultLeave, 3}, {FaultAppear, 3}, {FaultVanish, 3}}
 		s.Mode, s.Drain = coord.GlobalBarrier, ms

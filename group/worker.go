@@ -64,8 +64,10 @@ type worker struct {
 	cancel    context.CancelCauseFunc
 	fetchCtx  context.Context // of opening and fetching: ends at the revoke
 	stopFetch context.CancelFunc
-	draining  chan struct{} // closed at the revoke or loss
-	gone      chan struct{} // closed at the loss
+	claimCtx  context.Context // of settling: ends at the loss
+	endClaim  context.CancelFunc
+	draining  chan struct{}   // closed at the revoke or loss
+	gone      <-chan struct{} // closed at the loss: the end of claimCtx
 
 	closing  atomic.Bool  // revoked or lost
 	lost     atomic.Bool  // settle nothing any more
@@ -90,9 +92,11 @@ type worker struct {
 func newWorker(ctx context.Context, e *env, claim *rebalancer.Claim) *worker {
 	w := &worker{
 		env: e, claim: claim, since: time.Now(),
-		draining: make(chan struct{}), gone: make(chan struct{}),
+		draining: make(chan struct{}),
 	}
 	ctx = draining.With(context.WithoutCancel(ctx), w.draining)
+	w.claimCtx, w.endClaim = context.WithCancel(ctx)
+	w.gone = w.claimCtx.Done()
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.fetchCtx, w.stopFetch = context.WithCancel(ctx)
 	return w
@@ -142,7 +146,7 @@ func (w *worker) lose() {
 		close(w.draining)
 		w.stopFetch()
 	}
-	close(w.gone)
+	w.endClaim()
 	w.cancel(rebalancer.ErrLost)
 	if w.endRelease != nil {
 		w.endRelease(rebalancer.ErrLost)
@@ -241,6 +245,7 @@ func (w *worker) end(err error) {
 	}
 	w.mu.Unlock()
 	w.stopFetch()
+	w.endClaim()
 	w.cancel(rebalancer.ErrLost) // nothing of this claim goes on, whatever keeps the context
 	if w.onDone != nil {
 		w.onDone()

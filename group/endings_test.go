@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -59,6 +60,39 @@ func TestGoexitInOnRelease(t *testing.T) {
 		case <-time.After(time.Hour):
 			t.Fatal("Consume does not return")
 		}
+	})
+}
+
+// deafOpen is a source whose Open does not return, whatever becomes of its context.
+type deafOpen struct {
+	sources.Source
+	free chan struct{}
+}
+
+func (s deafOpen) Open(context.Context, *rebalancer.Claim) (sources.Reader, error) {
+	<-s.free
+	return nil, errBad
+}
+
+// TestSourceThatHangsIsStuck: a source that breaks its contract (a dead disk) does not keep Consume for ever, nor does Live pass over it.
+func TestSourceThatHangsIsStuck(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		cfg := w.config("a", "q")
+		deaf := deafOpen{w.source, make(chan struct{})}
+		cfg.Source = deaf
+		r := w.start(cfg, nil)
+		r.holds("q")
+		r.stop()
+		r.wait("stuck", func(s Status) bool { return s.State == StateLeft || len(s.Resources) == 1 && s.Resources[0].Stuck })
+		select {
+		case err := <-r.done:
+			if !errors.Is(err, ErrStuck) {
+				t.Error(err)
+			}
+		case <-time.After(time.Hour):
+			t.Error("Consume does not return")
+		}
+		close(deaf.free)
 	})
 }
 

@@ -22,6 +22,8 @@ const (
 	openTries     = 3 // failures in a row after which the node leaves the resource to others
 	fetchTries    = 3 // failures in a row after which the source is opened again
 	trustRecheck  = 100 * time.Millisecond
+	// hangTimeout is longer than a source takes to settle and to close within its deadlines: one that takes longer hangs.
+	hangTimeout = 3 * settleTimeout
 )
 
 var errGoexit = errors.New("a handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
@@ -80,6 +82,7 @@ type worker struct {
 	stopping bool // the node leaves, rather than the resource
 	ended    bool
 	timers   []*time.Timer
+	hangs    time.Time // when a source that is busy without a handler is taken to hang; zero: it need not be yet
 	// endRelease ends the context of an OnRelease that runs.
 	endRelease context.CancelCauseFunc
 
@@ -157,14 +160,18 @@ func (w *worker) lose() {
 	}
 }
 
-// checkStuck runs when the time to return is over. Settling and closing have deadlines of their own and are not stuck.
+// checkStuck runs when the time to return is over. Settling and closing have deadlines of their own, and are stuck only when
+// the source does not keep to those.
 func (w *worker) checkStuck() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended || w.stuck.Load() {
 		return
 	}
-	if w.inFlight.Load() == 0 {
+	if w.hangs.IsZero() {
+		w.hangs = time.Now().Add(hangTimeout + 2*w.env.cfg.Grace)
+	}
+	if w.inFlight.Load() == 0 && time.Now().Before(w.hangs) {
 		w.timers = append(w.timers, time.AfterFunc(w.env.cfg.Grace, w.checkStuck))
 		return
 	}

@@ -82,6 +82,21 @@ func shapes() []shape {
 				p.Nodes[i].Weight = 1 + rng.IntN(8)
 			}
 		}},
+		{"weights-50%", func(rng *rand.Rand, p Problem) {
+			allowing(500)(rng, p)
+			for i := range p.Nodes {
+				p.Nodes[i].Weight = 1 + rng.IntN(8)
+			}
+		}},
+		{"weights-skewed", func(rng *rand.Rand, p Problem) { // the first half of the resources anywhere, the last ones at few
+			for i := range p.Nodes {
+				set := make([]uint64, (p.Resources+63)/64)
+				for r := range p.Resources * (10 + i%10) / 20 {
+					set[r/64] |= 1 << (r % 64)
+				}
+				p.Nodes[i].Allowed, p.Nodes[i].Weight = set, 1+rng.IntN(8)
+			}
+		}},
 		{"one-declined", func(rng *rand.Rand, p Problem) {
 			set := make([]uint64, (p.Resources+63)/64)
 			for i := range set {

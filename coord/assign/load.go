@@ -13,191 +13,165 @@ const relScale = 1 << 10
 type loader struct {
 	p      *Problem
 	plan   []int32
-	class  []int   // priority that each resource belongs to, as the unit plan found
+	class  []int   // priority that each resource belongs to
 	load   []int64 // by node
+	rel    []int64 // the same for its weight
 	counts []int32
-	held   [][]int32 // resources by node
+	limits []int32
+	held   [][]int32 // resources by node, the heaviest first
 	band   int64     // of the class at hand
 }
 
-// planLoad plans by load. Which priority a resource goes to, and that all that can be placed is, comes from the plan by
-// count; where each stands within its priority is decided by load.
+// planLoad plans by load. Which priority a resource goes to, and that all that can be placed is, is decided by count, with as few
+// moves as that takes; where each stands within its priority is decided by load. plan holds the owners and receives the plan.
 func planLoad(p Problem, plan []int32) {
-	unit := p
-	unit.Load = nil
-	byCount := Plan(unit)
-	l := &loader{p: &p, plan: plan}
-	l.class = make([]int, len(plan))
-	for r, o := range byCount {
+	l := &loader{p: &p, plan: plan, class: make([]int, len(plan)), limits: make([]int32, len(p.Nodes))}
+	for i := range p.Nodes {
+		l.limits[i] = p.Nodes[i].limit(p.Resources)
+	}
+	placed := p.place(plan)
+	for r, o := range placed {
 		if o != Nobody {
 			l.class[r] = p.Nodes[o].Priority
 		}
 	}
-	if !l.start(byCount, true) {
-		l.start(byCount, false)
+	if !l.start(placed, true) {
+		l.start(placed, false)
 	}
-	for _, class := range p.priorities() {
-		l.balance(class)
+	for again := true; again; { // what is exchanged for a preference may make way for another move
+		order, ends := classes(p.Nodes)
+		start := 0
+		for _, end := range ends {
+			l.balance(order[start:end])
+			start = end
+		}
+		if again = prefer(&p, plan); again {
+			l.hold(plan)
+		}
 	}
 }
 
-// start keeps resources where they are if that fits, and places the rest, the heaviest first. It fails when that leaves
-// something without a place; without keeping, everything starts from the plan by count, which has a place for all.
-func (l *loader) start(byCount []int32, keep bool) bool {
-	n := len(l.p.Nodes)
-	l.load, l.counts, l.held = make([]int64, n), make([]int32, n), make([][]int32, n)
-	var rest []int32
-	for r, by := range byCount {
-		o := by
-		if keep {
-			o = l.p.owner(r)
-			if by == Nobody || o == Nobody || !l.fits(r, o) {
-				o = Nobody
-			}
-		}
-		l.plan[r] = Nobody
-		switch {
-		case by == Nobody:
-		case o == Nobody:
-			rest = append(rest, int32(r))
-		default:
-			l.put(int32(r), o)
+// place finds a place for all that can have one, in the highest priorities that can be had. Where all have that already, none is
+// moved to another priority.
+func (p *Problem) place(owners []int32) []int32 {
+	placed := slices.Clone(owners)
+	if _, ends := classes(p.Nodes); len(ends) == 1 && p.uniform() {
+		planUniform(*p, placed)
+		return placed
+	}
+	f := newFlow(*p, placed)
+	f.start()
+	f.deal()
+	f.raise()
+	for r, o := range f.at {
+		if o == f.none {
+			f.at[r] = Nobody
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b int32) int { return cmp.Compare(l.p.load(int(b)), l.p.load(int(a))) })
+	return f.at
+}
+
+// start keeps resources where they are if that fits, and places the rest, the heaviest first. It fails when that leaves
+// something without a place; without keeping, everything starts from the places that were found by count.
+func (l *loader) start(placed []int32, keep bool) bool {
+	copy(l.plan, placed)
+	l.counts = make([]int32, len(l.p.Nodes))
+	var rest []int32
+	for r, o := range placed {
+		if !keep || o == Nobody {
+			continue
+		}
+		if l.plan[r] = l.p.owner(r); l.plan[r] == Nobody || !l.fits(int32(r), l.plan[r]) {
+			l.plan[r] = Nobody
+			rest = append(rest, int32(r))
+		} else {
+			l.counts[l.plan[r]]++
+		}
+	}
+	l.hold(l.plan)
+	slices.SortFunc(rest, l.heavier)
+	return l.spread(rest)
+}
+
+// hold enters all resources where a plan has them.
+func (l *loader) hold(plan []int32) {
+	n := len(l.p.Nodes)
+	l.load, l.rel, l.counts, l.held = make([]int64, n), make([]int64, n), make([]int32, n), make([][]int32, n)
+	for r, o := range plan {
+		if o != Nobody {
+			l.held[o] = append(l.held[o], int32(r))
+			l.count(int32(r), o, 1)
+		}
+	}
+	for _, held := range l.held {
+		slices.SortFunc(held, l.heavier)
+	}
+}
+
+// spread places resources, each where the load is least with it.
+func (l *loader) spread(rest []int32) bool {
+	var piles []pile
+	for i := range l.p.Nodes {
+		piles = l.pileUp(piles, int32(i))
+	}
 	for _, r := range rest {
-		best := Nobody
-		for i := range l.p.Nodes {
-			if o := int32(i); l.fits(int(r), o) && (best == Nobody || l.relWith(o, r) < l.relWith(best, r)) {
-				best = o
+		best, from := Nobody, 0
+		for i := range piles {
+			if pile := &piles[i]; pile.priority == l.class[r] {
+				if o := pile.least(l, r); o != Nobody && (best == Nobody || l.less(o, best, l.p.load(int(r)))) {
+					best, from = o, i
+				}
 			}
 		}
 		if best == Nobody {
 			return false
 		}
 		l.put(r, best)
+		piles[from].sift(l, best)
 	}
 	return true
 }
 
+// less says whether a would have a lower load than b with so much more; of equal ones the first.
+func (l *loader) less(a, b int32, more int64) bool {
+	x, y := (l.load[a]+more)*l.weight(b), (l.load[b]+more)*l.weight(a)
+	return x < y || x == y && a < b
+}
+
+// heavier orders resources, the heaviest first.
+func (l *loader) heavier(a, b int32) int {
+	return cmp.Or(cmp.Compare(l.p.load(int(b)), l.p.load(int(a))), cmp.Compare(a, b))
+}
+
 // fits tells whether a node of the resource's priority may take it, below its Max.
-func (l *loader) fits(r int, o int32) bool {
+func (l *loader) fits(r, o int32) bool {
 	n := &l.p.Nodes[o]
-	return n.Priority == l.class[r] && n.may(r) && l.counts[o] < n.limit(l.p.Resources)
+	return n.Priority == l.class[r] && l.counts[o] < l.limits[o] && n.may(int(r))
 }
 
 func (l *loader) put(r, o int32) {
 	l.plan[r] = o
-	l.load[o] += l.p.load(int(r))
-	l.counts[o]++
-	l.held[o] = append(l.held[o], r)
+	i, _ := slices.BinarySearchFunc(l.held[o], r, l.heavier)
+	l.held[o] = slices.Insert(l.held[o], i, r)
+	l.count(r, o, 1)
 }
 
 func (l *loader) take(r int32) {
 	o := l.plan[r]
 	l.plan[r] = Nobody
-	l.load[o] -= l.p.load(int(r))
-	l.counts[o]--
-	i := slices.Index(l.held[o], r)
+	i, _ := slices.BinarySearchFunc(l.held[o], r, l.heavier)
 	l.held[o] = slices.Delete(l.held[o], i, i+1)
+	l.count(r, o, -1)
 }
 
-// rel is a node's load for its weight.
-func (l *loader) rel(o int32, load int64) int64 {
-	return load * relScale / l.p.Nodes[o].weight()
+// count enters a resource at a node, or takes it out again.
+func (l *loader) count(r, o, by int32) {
+	l.load[o] += int64(by) * l.p.load(int(r))
+	l.counts[o] += by
+	l.rel[o] = l.load[o] * relScale / l.weight(o)
 }
 
-func (l *loader) relWith(o, r int32) int64 { return l.rel(o, l.load[o]+l.p.load(int(r))) }
-
-// balance improves the nodes of one priority until nothing is worth a move. Each step lowers the greatest of two loads by more
-// than the band, so it ends; the bound is for inputs that would take very many.
-func (l *loader) balance(class int) {
-	var nodes []int32
-	var sum, weights int64
-	for i := range l.p.Nodes {
-		if l.p.Nodes[i].Priority == class {
-			nodes = append(nodes, int32(i))
-			sum += l.load[i]
-			weights += l.p.Nodes[i].weight()
-		}
-	}
-	if len(nodes) < 2 || sum == 0 {
-		return
-	}
-	l.band = sum * relScale / weights / 10
-	for range 4 * len(l.plan) {
-		slices.SortStableFunc(nodes, func(a, b int32) int { return cmp.Compare(l.rel(b, l.load[b]), l.rel(a, l.load[a])) })
-		if !l.step(nodes) {
-			return
-		}
-	}
-}
-
-// step carries out the best move or exchange from the fullest node that has one worth it.
-func (l *loader) step(nodes []int32) bool {
-	for i, from := range nodes {
-		for j := len(nodes) - 1; j > i; j-- {
-			if l.rel(from, l.load[from])-l.rel(nodes[j], l.load[nodes[j]]) <= l.band {
-				break // those that follow are fuller still
-			}
-			if l.improve(from, nodes[j]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// improve lowers the load of one node by what another one takes, if that is worth it.
-func (l *loader) improve(from, to int32) bool {
-	best := l.rel(from, l.load[from]) - l.band // the greater of both loads afterwards is to be below
-	give, back, least := Nobody, Nobody, int64(0)
-	try := func(r, s int32, shift int64) {
-		top := max(l.rel(from, l.load[from]-shift), l.rel(to, l.load[to]+shift))
-		if shift > 0 && (top < best || top == best && give != Nobody && shift < least) { // what is heavy stays if it can
-			best, give, back, least = top, r, s, shift
-		}
-	}
-	for _, r := range l.held[from] {
-		if !l.p.Nodes[to].may(int(r)) {
-			continue
-		}
-		if l.fits(int(r), to) {
-			try(r, Nobody, l.p.load(int(r)))
-		}
-	}
-	if give == Nobody {
-		l.exchanges(from, to, try)
-	}
-	if give == Nobody {
-		return false
-	}
-	l.take(give)
-	if back != Nobody {
-		l.take(back)
-		l.put(back, from)
-	}
-	l.put(give, to)
-	return true
-}
-
-// exchanges tries pairs, of the heaviest there with the lightest here, of which a bounded number is looked at.
-func (l *loader) exchanges(from, to int32, try func(r, s int32, shift int64)) {
-	const most = 64
-	heavy, light := l.byLoad(from), l.byLoad(to)
-	slices.Reverse(heavy)
-	for _, r := range heavy[:min(most, len(heavy))] {
-		for _, s := range light[:min(most, len(light))] {
-			if l.p.Nodes[to].may(int(r)) && l.p.Nodes[from].may(int(s)) {
-				try(r, s, l.p.load(int(r))-l.p.load(int(s)))
-			}
-		}
-	}
-}
-
-func (l *loader) byLoad(o int32) []int32 {
-	return slices.SortedStableFunc(slices.Values(l.held[o]), func(a, b int32) int { return cmp.Compare(l.p.load(int(a)), l.p.load(int(b))) })
-}
+func (l *loader) weight(o int32) int64 { return l.p.Nodes[o].weight() }
 
 // load is the weight of a resource.
 func (p *Problem) load(r int) int64 {
@@ -215,16 +189,4 @@ func (p *Problem) byLoad() bool {
 		}
 	}
 	return false
-}
-
-// priorities are those of the nodes, the highest first.
-func (p *Problem) priorities() []int {
-	var ps []int
-	for i := range p.Nodes {
-		ps = append(ps, p.Nodes[i].Priority)
-	}
-	slices.Sort(ps)
-	ps = slices.Compact(ps)
-	slices.Reverse(ps)
-	return ps
 }

@@ -129,6 +129,8 @@ type group struct {
 	// allowed and owner are by names of resources.
 	allowed map[string]map[string]bool
 	owner   map[string]string
+	prefer  map[string]string // the node that each should be on
+	load    map[string]int32
 }
 
 // plan maps names to indexes, from lists in whatever order, and the plan back.
@@ -146,9 +148,20 @@ func (g group) plan(nodes, resources []string) map[string]string {
 				}
 			}
 		}
+		for r, resource := range resources {
+			if g.prefer[resource] == name {
+				if n.Prefer == nil {
+					n.Prefer = make([]uint64, (len(resources)+63)/64)
+				}
+				n.Prefer[r/64] |= 1 << (r % 64)
+			}
+		}
 		p.Nodes = append(p.Nodes, n)
 	}
 	for r, resource := range resources {
+		if g.load != nil {
+			p.Load = append(p.Load, g.load[resource])
+		}
 		p.Owner[r] = int32(slices.Index(nodes, g.owner[resource]))
 	}
 	plan := map[string]string{}
@@ -163,8 +176,12 @@ func (g group) plan(nodes, resources []string) map[string]string {
 func TestSameInputSamePlan(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, some := range []bool{false, true} {
-		g := group{nodes: map[string]Node{}, allowed: map[string]map[string]bool{}, owner: map[string]string{}}
+	for round := range 8 {
+		some, prefer, load := round&1 != 0, round&2 != 0, round&4 != 0
+		g := group{nodes: map[string]Node{}, allowed: map[string]map[string]bool{}, owner: map[string]string{}, prefer: map[string]string{}}
+		if load {
+			g.load = map[string]int32{}
+		}
 		var nodes, resources []string
 		for i := range 9 {
 			nodes = append(nodes, fmt.Sprint("node-", i))
@@ -173,6 +190,12 @@ func TestSameInputSamePlan(t *testing.T) {
 		for i := range 70 {
 			resources = append(resources, fmt.Sprint("resource-", i))
 			g.owner[resources[i]] = fmt.Sprint("node-", rng.IntN(5))
+			if prefer {
+				g.prefer[resources[i]] = fmt.Sprint("node-", rng.IntN(9))
+			}
+			if load {
+				g.load[resources[i]] = 1 + rng.Int32N(30)
+			}
 		}
 		for _, n := range nodes {
 			if g.allowed[n] = map[string]bool{}; !some {

@@ -81,7 +81,7 @@ type Config struct {
 	// events wait, further ones are dropped and counted (see KindDropped). It must not call Consume or Wait. nil means
 	// that nobody observes.
 	OnEvent func(Event)
-	// Logger gets a line for each event. Defaults to slog.Default().
+	// Logger gets a line for each event, from a goroutine of its own; like events, lines are dropped when it is too slow. Defaults to slog.Default().
 	Logger *slog.Logger
 
 	// Node is the unique name of this node in the group. 1 to 128 bytes of printable UTF-8 without "/". Defaults to the

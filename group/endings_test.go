@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,6 +96,37 @@ func TestSourceThatHangsIsStuck(t *testing.T) {
 			t.Error("Consume does not return")
 		}
 		close(deaf.free)
+	})
+}
+
+// deafLog is a log that nobody reads, as a pipe that is full.
+type deafLog struct {
+	slog.Handler
+	free chan struct{}
+}
+
+func (h deafLog) Handle(context.Context, slog.Record) error { <-h.free; return nil }
+
+func (h deafLog) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// TestLogThatHangs costs the node nothing: it renews and works.
+func TestLogThatHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		cfg := w.config("a", "q")
+		h := deafLog{slog.NewTextHandler(io.Discard, nil), make(chan struct{})}
+		cfg.Logger = slog.New(h)
+		r := w.start(cfg, nil)
+		r.holds("q")
+		time.Sleep(3 * DefaultTTL)
+		_ = w.source.Send("q", "x")
+		w.idle()
+		if err := r.Ready(); err != nil {
+			t.Error(err)
+		}
+		if err := r.end(); err != nil || slices.Contains(w.kinds("a"), KindFenced) {
+			t.Errorf("%v, events %v", err, w.kinds("a"))
+		}
+		close(h.free)
 	})
 }
 

@@ -12,85 +12,113 @@ import (
 )
 
 const (
-	// maxEvents is how many events wait for a slow OnEvent.
+	// maxEvents is how many events wait for a slow OnEvent, or log.
 	maxEvents = 1024
 	// repeatEvery is how often the same trouble is logged above the level of debugging.
 	repeatEvery = 10 * time.Second
 )
 
-// observer logs events and passes them to OnEvent, in order, from a goroutine of its own. emit never blocks.
+// observer logs events and passes them to OnEvent, in order. emit never blocks: a log that nobody reads must not cost the node
+// its renewals, nor a slow OnEvent the log.
 type observer struct {
-	log     *slog.Logger
-	onEvent func(Event)
-	done    chan struct{} // closed when the goroutine has ended
-
-	mu      sync.Mutex
-	queue   []Event
-	dropped int
-	closed  bool
-	kick    chan struct{} // of capacity 1
-
-	lastText string
-	lastAt   time.Time
+	lines  *queue
+	events *queue // nil when nobody observes
 }
 
 func newObserver(cfg *Config) *observer {
-	o := &observer{
-		log:     cfg.Logger.With("group", cfg.Name, "node", cfg.Node),
-		onEvent: cfg.OnEvent,
-		kick:    make(chan struct{}, 1),
-		done:    make(chan struct{}),
+	l := &eventLog{log: cfg.Logger.With("group", cfg.Name, "node", cfg.Node)}
+	o := &observer{lines: newQueue(l.write)}
+	if cfg.OnEvent != nil {
+		o.events = newQueue(func(e Event) {
+			defer func() {
+				if r := recover(); r != nil {
+					l.log.Error("OnEvent panicked", "event", string(e.Kind), "panic", r)
+				}
+			}()
+			cfg.OnEvent(e)
+		})
 	}
-	if o.onEvent == nil {
-		close(o.done)
-		return o
-	}
-	go o.run()
 	return o
 }
 
 func (o *observer) emit(e Event) {
 	e.Time = time.Now()
-	o.write(e)
-	if o.onEvent == nil {
-		return
+	o.lines.add(e)
+	if o.events != nil {
+		o.events.add(e)
 	}
-	o.mu.Lock()
+}
+
+// close passes on what waits and ends the goroutines; it does not wait longer than that for one that hangs.
+func (o *observer) close(patience time.Duration) {
+	over := time.Now().Add(patience)
+	for _, q := range []*queue{o.events, o.lines} { // OnEvent first: its panics are logged
+		if q != nil {
+			q.close()
+			sleep(q.done, time.Until(over))
+		}
+	}
+}
+
+// queue passes events to f, in order, from a goroutine of its own. What does not fit is counted and dropped.
+type queue struct {
+	f    func(Event)
+	done chan struct{} // closed when the goroutine has ended
+	kick chan struct{} // of capacity 1
+
+	mu      sync.Mutex
+	waiting []Event
+	dropped int
+	closed  bool
+}
+
+func newQueue(f func(Event)) *queue {
+	q := &queue{f: f, kick: make(chan struct{}, 1), done: make(chan struct{})}
+	go q.run()
+	return q
+}
+
+func (q *queue) add(e Event) {
+	q.mu.Lock()
 	switch {
-	case o.closed:
-	case len(o.queue) >= maxEvents:
-		o.dropped++
+	case q.closed:
+	case len(q.waiting) >= maxEvents:
+		q.dropped++
 	default:
-		if o.dropped > 0 {
-			o.queue = append(o.queue, Event{Kind: KindDropped, Reason: fmt.Sprintf("%d events", o.dropped), Time: e.Time})
-			o.dropped = 0
-		}
-		o.queue = append(o.queue, e)
+		q.tellDropped(e.Time)
+		q.waiting = append(q.waiting, e)
 	}
-	o.mu.Unlock()
-	o.wake()
+	q.mu.Unlock()
+	signal(q.kick)
 }
 
-func (o *observer) wake() {
-	select {
-	case o.kick <- struct{}{}:
-	default:
+func (q *queue) tellDropped(at time.Time) {
+	if q.dropped > 0 {
+		q.waiting = append(q.waiting, Event{Kind: KindDropped, Reason: fmt.Sprintf("%d events", q.dropped), Time: at})
+		q.dropped = 0
 	}
 }
 
-func (o *observer) run() {
-	defer close(o.done)
-	for range o.kick {
-		o.mu.Lock()
-		batch, closed := o.queue, o.closed
-		o.queue = nil
-		if closed && o.dropped > 0 {
-			batch = append(batch, Event{Kind: KindDropped, Reason: fmt.Sprintf("%d events", o.dropped), Time: time.Now()})
-			o.dropped = 0
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	signal(q.kick)
+}
+
+func (q *queue) run() {
+	defer close(q.done)
+	for range q.kick {
+		q.mu.Lock()
+		closed := q.closed
+		if closed {
+			q.tellDropped(time.Now())
 		}
-		o.mu.Unlock()
+		batch := q.waiting
+		q.waiting = nil
+		q.mu.Unlock()
 		for _, e := range batch {
-			o.deliver(e)
+			q.f(e)
 		}
 		if closed {
 			return
@@ -98,43 +126,32 @@ func (o *observer) run() {
 	}
 }
 
-func (o *observer) deliver(e Event) {
-	defer func() {
-		if r := recover(); r != nil {
-			o.log.Error("OnEvent panicked", "event", string(e.Kind), "panic", r)
-		}
-	}()
-	o.onEvent(e)
+// eventLog writes events as lines. A trouble that repeats itself is logged now and then only.
+type eventLog struct {
+	log      *slog.Logger
+	lastText string
+	lastAt   time.Time
 }
 
-// close passes on what waits and ends the goroutine; it does not wait longer than that for an OnEvent that hangs.
-func (o *observer) close(patience time.Duration) {
-	o.mu.Lock()
-	o.closed = true
-	o.mu.Unlock()
-	o.wake()
-	sleep(o.done, patience)
-}
-
-// write logs an event. A trouble that repeats itself is logged now and then only.
-func (o *observer) write(e Event) {
+func (l *eventLog) write(e Event) {
 	level := levelOf(e)
-	if !o.log.Enabled(context.Background(), level) {
+	if !l.log.Enabled(context.Background(), level) {
 		return
 	}
 	if level >= slog.LevelWarn {
 		text := string(e.Kind) + e.Resource + e.Reason + fmt.Sprint(e.Err)
-		o.mu.Lock()
-		repeats := text == o.lastText && e.Time.Sub(o.lastAt) < repeatEvery
-		if !repeats {
-			o.lastText, o.lastAt = text, e.Time
-		}
-		o.mu.Unlock()
-		if repeats {
+		if text == l.lastText && e.Time.Sub(l.lastAt) < repeatEvery {
 			level = slog.LevelDebug
+		} else {
+			l.lastText, l.lastAt = text, e.Time
+		}
+		if !l.log.Enabled(context.Background(), level) {
+			return
 		}
 	}
-	o.log.LogAttrs(context.Background(), level, string(e.Kind), attrsOf(e)...)
+	r := slog.NewRecord(e.Time, level, string(e.Kind), 0)
+	r.AddAttrs(attrsOf(e)...)
+	_ = l.log.Handler().Handle(context.Background(), r) // as slog itself does
 }
 
 func attrsOf(e Event) []slog.Attr {

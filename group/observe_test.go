@@ -70,6 +70,7 @@ func TestLogLines(t *testing.T) {
 		o.emit(Event{Kind: KindStore, Reason: "a renewal failed", Err: errors.New("no route")})
 	}
 	o.emit(Event{Kind: KindClaimed, Resource: "q"})
+	o.close(time.Minute)
 	text := b.String()
 	for _, want := range []string{"level=WARN msg=failed group=g node=n resource=q fence=7 message=m1 attempt=2", "panic: oh", "stack-of-it", "no route"} {
 		if !strings.Contains(text, want) {

@@ -9,7 +9,8 @@
 //
 // Sessions end by the kernel's clock since boot, which counts the time that the machine was suspended and is never
 // stepped. When the machine has booted again, every process of the earlier boot is gone: its sessions are ended, and
-// nobody has to wait. Versions, and so fences, are drawn from wall time and grow also when that is set back.
+// nobody has to wait. Versions, and so fences, are drawn from wall time and grow also when that is set back; where an entry was
+// deleted more than a day before, only if it was set back by less than a day.
 //
 // # A file that is deleted or replaced
 //

@@ -61,6 +61,8 @@ func (s *Store) wrap(err error) error {
 		what, fatal = "the file is not an intact SQLite database; move it away or restore it: ", true
 	case isCode(err, codeFull):
 		what = "the disk is full; make room: "
+	case isCode(err, codeIOErr): // also how it says that there is no room for its -shm file
+		what = "the file cannot be read or written; look whether the disk is full or fails: "
 	case isCode(err, codeBusy, codeLocked):
 		what = "another program holds the file's lock: "
 	}

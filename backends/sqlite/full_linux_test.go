@@ -119,3 +119,33 @@ func openLook(t *testing.T, path string) []backends.Session {
 	}
 	return []backends.Session{h}
 }
+
+// A store that was closed needs room for its -shm file to be opened again.
+func TestOpenOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := tinyDisk(t, 1<<20)
+	path := dir + "/store.db"
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ballast := dir + "/ballast"
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk should be full: %v", err)
+	}
+	if s, err := Open(path); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("opening: %v, %v", s, err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(path); err != nil {
+		t.Fatalf("there is room again: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -37,9 +37,10 @@ SIGKILL; nothing that it leaves in the background outlives it, nor does anything
 killed or stopped. Under systemd set KillMode=mixed, so that a stop reaches rebalancer alone.
 
 Without a CMD it writes one JSON line per message to standard output and settles the message as --on-success says, which
-must then be given: the line is then all that is left of it. A body of at most 64 KiB is in "body", or in "body_base64" when it is
-not UTF-8 (so with the other texts); for a longer one, or for a file that stays, see "path". When standard output
-is closed, the message is given back and the program ends.
+must then be given. With delete the line is all that is left of it: what its reader has not read from the pipe when it
+ends is lost. A body of at most 64 KiB is in "body", or in "body_base64" when it is not UTF-8 (so with the other texts). A longer
+one fails with delete; with move:DIR see "path", from where the file goes to DIR once the line is written. When standard output
+is closed, what was not written is given back and the program ends.
 
 SIGTERM or Ctrl-C finishes what is in hand, gives everything back and leaves; a second one ends at once.`
 
@@ -183,8 +184,12 @@ func (c *consumeFlags) handler(p *program, g *group.Group, src *openSource, rest
 		return h.handle, h.close, nil
 	}
 	s := g.Status()
-	l := &lines{w: p.stdout, group: s.Group, node: s.Node, path: src.path, stop: ends.stop}
-	return l.handle, func() {}, nil
+	l := &lines{w: p.stdout, group: s.Group, node: s.Node, path: src.path, whole: c.success == "delete", stop: ends.stop}
+	unwatch, err := watchOutput(p.stdout, func() { ends.stop(&outputError{errors.New("nobody reads it any more")}) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.handle, unwatch, nil
 }
 
 func why(ctx context.Context) string {

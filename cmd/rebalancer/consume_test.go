@@ -131,6 +131,51 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
+// A reader may go away while no message comes.
+func TestClosedOutputIsNoticedWithoutAMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var errs safeBuffer
+	code := make(chan int, 1)
+	go func() { code <- w.program(out, &errs).run(t.Context(), w.consume("--on-success", "delete")) }()
+	eventually(t, "the node has joined", func() bool { return strings.Contains(errs.String(), "msg=joined") })
+	r.Close()
+	eventually(t, "the program ends", func() bool { return len(code) > 0 })
+	if c := <-code; c != codeFailed || !strings.Contains(errs.String(), "standard output: nobody reads it any more") {
+		t.Errorf("exit %d: %s", c, errs.String())
+	}
+}
+
+// What does not fit into its line is not deleted: the line would be all that is left of it.
+func TestLinesDoNotDeleteWhatTheyDoNotHold(t *testing.T) {
+	t.Parallel()
+	for _, failure := range []string{"", "move:failed"} {
+		w := newWorld(t)
+		w.put("b")
+		if err := os.WriteFile(filepath.Join(w.dir, "in", "a"), make([]byte, maxLineBody+1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		place, code := "in", codeDone
+		args := w.consume("--on-success", "delete", "--exit-idle", "3s")
+		if failure != "" {
+			place = "in/failed"
+			args = append(args, "--on-failure", failure)
+		}
+		r := w.want(code, "", "does not fit into a line", args...)
+		if strings.Contains(r.out, "body_too_big") {
+			t.Errorf("a line that lacks its body was written: %s", r.out)
+		}
+		if got := w.left(place); len(got) == 0 || got[0] != "a" {
+			t.Errorf("on failure %q: %q are in %s", failure, got, place)
+		}
+	}
+}
+
 func TestRegisteredResources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // flags reads the flags of one command from the command line and from the environment, and explains them.
@@ -38,6 +39,26 @@ func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Set(v string) error { *l = append(*l, v); return nil }
 func (l *list) setAll(v string)    { *l = strings.Split(v, ",") }
 func (l *list) IsBoolFlag() bool   { return false }
+
+// duration is a flag's value whose error says what it wants.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+
+func (d *duration) Set(v string) error {
+	got, err := time.ParseDuration(v)
+	if err != nil {
+		return errors.New("a number with its unit is wanted, as in 30s or 1m30s")
+	}
+	*d = duration(got)
+	return nil
+}
+
+// DurationVar is that of flag.FlagSet, with a better error.
+func (f *flags) DurationVar(to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	f.Var((*duration)(to), name, usage)
+}
 
 // short makes a second, shorter name for a flag.
 func (f *flags) short(short, name string) {

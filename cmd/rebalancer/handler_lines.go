@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type lines struct {
 	w           io.Writer
 	group, node string
 	path        func(*rebalancer.Message) string
+	whole       bool                    // the line is all that is left of a message: what does not fit into it fails
 	stop        context.CancelCauseFunc // called when w is closed
 
 	mu sync.Mutex // one line at a time
@@ -70,6 +72,10 @@ func (l *lines) handle(ctx context.Context, m *rebalancer.Message) error {
 	body, err := small(ctx, m)
 	if err != nil {
 		return err
+	}
+	if body == nil && l.whole {
+		return rebalancer.Permanent(fmt.Errorf("payload of more than %d bytes does not fit into a line, and it would be deleted: "+
+			"use --on-success move:DIR, or a command", maxLineBody))
 	}
 	if v.BodyTooBig = body == nil; !v.BodyTooBig {
 		v.Body, v.Body64 = text(body)

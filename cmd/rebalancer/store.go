@@ -23,7 +23,7 @@ func storeFlag(f *flags, p *program, to *string) {
 func (p *program) openStoreOrDefault(ctx context.Context, url string, existing bool) (backends.Store, error) {
 	if url == "" {
 		var err error
-		if url, err = p.defaultStore(); err != nil {
+		if url, err = p.defaultStore(existing); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ func TestWrongUsage(t *testing.T) {
 		{consume("--registered", "--", "true"), "exclude each other"},
 		{consume("--frob", "--", "true"), "flag provided but not defined: -frob"},
 		{consume("--ttl", "soon", "--", "true"), "invalid value"},
+		{consume("--ttl", "30", "--", "true"), "with its unit"},
 		{consume("--ttl", "0s", "--", "true"), "--ttl is 0s"},
 		{consume("--barrier", "none", "--", "true"), `--barrier is "none"`},
 		{consume("--on-success", "keep"), `--on-success is "keep": it must be delete or move:DIR`},
@@ -179,12 +181,42 @@ func TestDefaultStore(t *testing.T) {
 	t.Parallel()
 	w, state := newWorld(t), t.TempDir()
 	w.env["XDG_STATE_HOME"] = filepath.Join(state, "a b?")
-	got, err := w.program(nil, nil).defaultStore()
+	got, err := w.program(nil, nil).defaultStore(false)
 	if want := "sqlite://" + state + "/a%20b%3F/rebalancer/rebalancer.db"; err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 	if fi, err := os.Stat(filepath.Join(state, "a b?", "rebalancer")); err != nil || fi.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", fi, err)
+	}
+	w.env["XDG_STATE_HOME"] = filepath.Join(state, "looking makes nothing")
+	if _, err := w.program(nil, nil).defaultStore(true); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(w.env["XDG_STATE_HOME"]); !os.IsNotExist(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Wrappers like timeout(1) pass on a signal that the whole group got already.
+func TestEchoOfASignal(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	var e echo
+	for i, step := range []struct {
+		s    os.Signal
+		at   time.Duration
+		want bool
+	}{
+		{os.Interrupt, 0, false},
+		{os.Interrupt, echoTime / 2, true},
+		{syscall.SIGTERM, echoTime / 2, false},
+		{syscall.SIGTERM, 2 * echoTime, false},
+		{syscall.SIGTERM, 3*echoTime - 1, true},
+		{syscall.SIGTERM, 3 * echoTime, false},
+	} {
+		if got := e.is(step.s, start.Add(step.at)); got != step.want {
+			t.Errorf("step %d: %v, want %v", i, got, step.want)
+		}
 	}
 }
 

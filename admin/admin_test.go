@@ -169,12 +169,16 @@ func TestDescribe(t *testing.T) {
 }
 
 // startNode runs a node that cannot work the resource bad.
-func startNode(t *testing.T, store backends.Store, name string) (stop func()) {
+func startNode(t *testing.T, store backends.Store, name string, change ...func(*group.Config)) (stop func()) {
 	t.Helper()
-	g, err := group.New(group.Config{
+	cfg := group.Config{
 		Name: "g", Node: name, Store: store, Resources: group.Registered(), Labels: map[string]string{"zone": "x"},
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	g, err := group.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ const maxBatch = 128
 type claimState struct {
 	wanted    nameQueue       // to be claimed
 	inFlight  map[string]bool // claims that are unanswered
+	unsure    map[string]bool // claims of an unknown outcome, which may still be applied
 	toRelease nameQueue
 
 	stale bool // the store refused: the assignment is another one. Nothing is asked again before it was read
@@ -16,7 +17,7 @@ type claimState struct {
 }
 
 func (q *claimState) reset() {
-	*q = claimState{inFlight: map[string]bool{}}
+	*q = claimState{inFlight: map[string]bool{}, unsure: map[string]bool{}}
 }
 
 // wantClaim queues a claim of a resource that is assigned to this node.
@@ -91,13 +92,16 @@ func (m *Machine) claimed(c call, ev Committed) {
 		m.touch(name)
 		switch r.Code {
 		case OK:
+			delete(q.unsure, name)
 			m.obtained(name, r.Versions[ClaimKey(name)])
 		case TooYoung:
 			young = true
 			q.wanted.add(name)
-		case Conflict:
+		case Conflict: // what refused this one refuses those before it
+			delete(q.unsure, name)
 			m.claimRefused(name, r.Versions)
 		case Unknown:
+			q.unsure[name] = true
 			f.blocked[name] = m.now // a read tells what became of it
 			f.dirty = true
 		default:
@@ -117,7 +121,7 @@ func (m *Machine) obtained(name string, fence int64) {
 		r = &resource{}
 		m.res[name] = r
 	}
-	r.fence, r.phase, r.since, r.ghost = fence, resourceClaimed, m.now, 0
+	r.fence, r.phase, r.since, r.ghost, r.doubted = fence, resourceClaimed, m.now, 0, false
 	m.notify(Notify{Kind: KindClaimed, Resource: name, Fence: fence})
 }
 

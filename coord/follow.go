@@ -162,11 +162,18 @@ func (m *Machine) applyEntry(entries []Entry) {
 	f.leaving = a.Leaving
 	// What is not ours any more is looked at once more: the claim that was in the way may be one of this session, which came back
 	// when the store went back in time.
+	// So is what this session asked for without an answer: it is not granted from now on, but may have been.
 	waited := f.blocked
 	f.blocked = map[string]Time{}
 	for name := range waited { // into a map
 		if !f.share[name] {
 			f.blocked[name] = m.now
+		}
+	}
+	for name := range m.queue.unsure { // into a map
+		if !f.share[name] {
+			f.blocked[name] = m.now
+			delete(m.queue.unsure, name)
 		}
 	}
 	m.touchAll()

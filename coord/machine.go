@@ -16,7 +16,8 @@ type Machine struct {
 
 	sess  session
 	calls map[uint64]call // requests of this session that were not answered
-	old   []string        // sessions to close once no lost work runs
+	old   []string        // sessions to close once nothing runs that was started under them
+	runs  map[string]int  // workers by the session that they were started under
 
 	set    settingsState
 	member memberState
@@ -46,7 +47,7 @@ func New(cfg Config) *Machine {
 	cfg = cfg.WithDefaults()
 	m := &Machine{cfg: cfg, rng: cfg.Seed, backoff: firstBackoff}
 	m.res = map[string]*resource{}
-	m.todo = map[string]bool{}
+	m.todo, m.runs = map[string]bool{}, map[string]int{}
 	m.member.declined = map[string]decline{}
 	m.resetSession()
 	return m

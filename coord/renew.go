@@ -97,7 +97,7 @@ func (m *Machine) noteStamp(sent Time, s Stamp) {
 		advanced := Duration(s.Time-k.store) * microsecond
 		longest := Duration(m.now - k.sent)
 		if tolerance := max(m.cfg.Margin/4, second); advanced > longest+tolerance && m.has(GuardStoreStep) {
-			k.holdUntil = m.now + Time(m.cfg.TTL)
+			k.holdUntil = m.now + Time(max(m.cfg.TTL, m.sess.ttl))
 			m.notify(Notify{Kind: KindStore, Reason: "the store's clock was stepped forward: nothing new is opened for one ttl"})
 			m.touchAll()
 		}

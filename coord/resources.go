@@ -2,13 +2,15 @@ package coord
 
 // resource is what this node has to do with one resource.
 type resource struct {
-	fence  int64 // version of the claim obtained by an own commit; 0: none
-	phase  resourcePhase
-	worker int64 // fence under which a worker runs, also one whose claim is lost; 0: none
-	since  Time
-	stuck  bool
-	unsure bool  // an earlier release may still arrive: it is sent again until its outcome is known
-	ghost  int64 // version of a claim of this session that was read, but not obtained
+	fence   int64 // version of the claim obtained by an own commit; 0: none
+	phase   resourcePhase
+	worker  int64 // fence under which a worker runs, also one whose claim is lost; 0: none
+	since   Time
+	stuck   bool
+	unsure  bool   // an earlier release may still arrive: it is sent again until its outcome is known
+	ghost   int64  // version of a claim of this session that was read, but not obtained
+	under   string // the session that the worker was started under
+	doubted bool   // the claim is being read
 }
 
 type resourcePhase uint8
@@ -110,7 +112,8 @@ func (m *Machine) start(name string, r *resource) {
 	if m.clock.holdUntil != 0 && m.now < m.clock.holdUntil || m.sess.noticing || r.worker != 0 {
 		return // looked at again when that is over
 	}
-	r.phase, r.worker, r.stuck = resourceWorking, r.fence, false
+	r.phase, r.worker, r.under, r.stuck = resourceWorking, r.fence, m.sess.id, false
+	m.runs[r.under]++
 	m.do(StartWork{Resource: name, Fence: r.fence})
 }
 
@@ -148,6 +151,9 @@ func (m *Machine) workerEnded(name string, fence int64) *resource {
 		return nil
 	}
 	r.worker, r.stuck = 0, false
+	if m.runs[r.under]--; m.runs[r.under] == 0 {
+		delete(m.runs, r.under)
+	}
 	m.touch(name)
 	m.closeOld()
 	if r.fence != fence {
@@ -175,7 +181,8 @@ func (m *Machine) onStuck(ev Stuck) {
 }
 
 func (m *Machine) onDoubt(ev Doubt) {
-	if r := m.res[ev.Resource]; r != nil && r.fence == ev.Fence && m.sess.id != "" {
+	if r := m.res[ev.Resource]; r != nil && r.fence == ev.Fence && !r.doubted && m.sess.id != "" {
+		r.doubted = true
 		m.read(call{kind: callDoubt, names: []string{ev.Resource}, versions: []int64{ev.Fence}}, nil, []string{ClaimKey(ev.Resource)})
 	}
 }
@@ -183,6 +190,9 @@ func (m *Machine) onDoubt(ev Doubt) {
 // doubted compares the claim that stands there with the one that was doubted.
 func (m *Machine) doubted(c call, ev ReadDone) {
 	r := m.res[c.names[0]]
+	if r != nil && r.fence == c.versions[0] {
+		r.doubted = false
+	}
 	if ev.Code != OK || r == nil || r.fence != c.versions[0] || r.phase == resourceReleasing {
 		return
 	}

@@ -129,13 +129,15 @@ func (m *Machine) fence(reason string) {
 
 // closeOld closes sessions that were given up, once nothing runs that was started under them.
 func (m *Machine) closeOld() {
-	if len(m.old) == 0 || m.working() {
-		return
-	}
+	var busy []string
 	for _, id := range m.old {
+		if m.runs[id] > 0 {
+			busy = append(busy, id)
+			continue
+		}
 		m.do(CloseSession{Session: id})
 	}
-	m.old = nil
+	m.old = busy
 }
 
 func (m *Machine) onClosed(ev Closed) {

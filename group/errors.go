@@ -9,8 +9,8 @@ import (
 var (
 	// ErrRunning is returned by Consume, ConsumeBatch and Run while another such call of the group is running.
 	ErrRunning = errors.New("group is already running")
-	// ErrStuck is returned by Consume, ConsumeBatch and Run when handlers outlived Drain + Grace as they stopped: their
-	// claims are left to expire. Live wraps it while a resource is stuck.
+	// ErrStuck is returned by Consume, ConsumeBatch and Run when handlers outlived Drain + Grace as they stopped, or a
+	// source hung: their claims are left to expire. Live wraps it while a resource is stuck.
 	ErrStuck = coord.ErrStuck
 	// ErrMismatch is returned when the node does not fit its group: another mode, ttl, origin of resources, or format.
 	ErrMismatch = coord.ErrMismatch

@@ -51,9 +51,9 @@ func New(cfg Config) (*Group, error) {
 
 // Consume joins the group and runs h on what this node holds until ctx ends; then it drains, settles, leaves, and
 // returns nil. It returns earlier only for what no retry heals (wrong password, missing schema, ErrMismatch,
-// ErrDeleted), ErrRunning, or ErrStuck when handlers outlived Drain + Grace while it stopped: their claims are then left
-// to expire. A store that is away is waited for, logged, and seen in Ready. Nothing outlives the call but stuck handlers.
-// It may be called again after it returned.
+// ErrDeleted), ErrRunning, or ErrStuck when handlers outlived Drain + Grace while it stopped, or a source hung for
+// 90 s + 2 × Grace more: their claims are then left to expire. A store that is away is waited for, logged, and seen in
+// Ready. Nothing outlives the call but what is stuck. It may be called again after it returned.
 func (g *Group) Consume(ctx context.Context, h rebalancer.Handler) error {
 	switch {
 	case h == nil:

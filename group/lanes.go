@@ -86,9 +86,9 @@ func (l *lanes) room() (int, bool) {
 	prefetch := l.w.mayPrefetch()
 	for {
 		l.mu.Lock()
-		free := most - (l.inHand - l.parked)
-		if prefetch {
-			free = readAhead + most - l.inHand
+		free := readAhead + most - l.inHand // those that wait to be tried again are held, too
+		if !prefetch {
+			free = min(free, most-(l.inHand-l.parked))
 		}
 		exited := l.exited
 		l.mu.Unlock()

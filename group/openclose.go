@@ -51,9 +51,14 @@ func (w *worker) released() {
 	defer done()
 	late := time.AfterFunc(2*w.env.cfg.Grace, w.checkStuck)
 	defer late.Stop()
-	if err := w.guarded(func() error { w.env.cfg.OnRelease(ctx, w.claim); return nil }); err != nil {
-		w.emit(Event{Kind: KindFailed, Err: fmt.Errorf("OnRelease of resource %q: %w", w.claim.Resource, err)})
-	}
+	ended := make(chan struct{})
+	go func() { // of its own: it may end its goroutine, and the claim is to be given back all the same
+		defer close(ended)
+		if err := w.guarded(func() error { w.env.cfg.OnRelease(ctx, w.claim); return nil }); err != nil {
+			w.emit(Event{Kind: KindFailed, Err: fmt.Errorf("OnRelease of resource %q: %w", w.claim.Resource, err)})
+		}
+	}()
+	<-ended
 }
 
 // open opens the source. It returns no reader and no error when the resource is to be given back, and an error when this

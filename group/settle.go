@@ -48,7 +48,7 @@ func newSettler(w *worker, r sources.Reader) *settler {
 		hurry: make(chan struct{}, 1), first: make(chan struct{}, 1), space: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(w.ctx))
+	s.ctx, s.cancel = context.WithCancel(w.claimCtx)
 	go s.run()
 	return s
 }

@@ -22,6 +22,8 @@ const (
 	openTries     = 3 // failures in a row after which the node leaves the resource to others
 	fetchTries    = 3 // failures in a row after which the source is opened again
 	trustRecheck  = 100 * time.Millisecond
+	// hangTimeout is longer than a source takes to settle and to close within its deadlines: one that takes longer hangs.
+	hangTimeout = 3 * settleTimeout
 )
 
 var errGoexit = errors.New("a handler ended its goroutine (runtime.Goexit, or FailNow of a test)")
@@ -64,8 +66,10 @@ type worker struct {
 	cancel    context.CancelCauseFunc
 	fetchCtx  context.Context // of opening and fetching: ends at the revoke
 	stopFetch context.CancelFunc
-	draining  chan struct{} // closed at the revoke or loss
-	gone      chan struct{} // closed at the loss
+	claimCtx  context.Context // of settling: ends at the loss
+	endClaim  context.CancelFunc
+	draining  chan struct{}   // closed at the revoke or loss
+	gone      <-chan struct{} // closed at the loss: the end of claimCtx
 
 	closing  atomic.Bool  // revoked or lost
 	lost     atomic.Bool  // settle nothing any more
@@ -78,6 +82,7 @@ type worker struct {
 	stopping bool // the node leaves, rather than the resource
 	ended    bool
 	timers   []*time.Timer
+	hangs    time.Time // when a source that is busy without a handler is taken to hang; zero: it need not be yet
 	// endRelease ends the context of an OnRelease that runs.
 	endRelease context.CancelCauseFunc
 
@@ -90,9 +95,11 @@ type worker struct {
 func newWorker(ctx context.Context, e *env, claim *rebalancer.Claim) *worker {
 	w := &worker{
 		env: e, claim: claim, since: time.Now(),
-		draining: make(chan struct{}), gone: make(chan struct{}),
+		draining: make(chan struct{}),
 	}
 	ctx = draining.With(context.WithoutCancel(ctx), w.draining)
+	w.claimCtx, w.endClaim = context.WithCancel(ctx)
+	w.gone = w.claimCtx.Done()
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.fetchCtx, w.stopFetch = context.WithCancel(ctx)
 	return w
@@ -142,7 +149,7 @@ func (w *worker) lose() {
 		close(w.draining)
 		w.stopFetch()
 	}
-	close(w.gone)
+	w.endClaim()
 	w.cancel(rebalancer.ErrLost)
 	if w.endRelease != nil {
 		w.endRelease(rebalancer.ErrLost)
@@ -153,14 +160,18 @@ func (w *worker) lose() {
 	}
 }
 
-// checkStuck runs when the time to return is over. Settling and closing have deadlines of their own and are not stuck.
+// checkStuck runs when the time to return is over. Settling and closing have deadlines of their own, and are stuck only when
+// the source does not keep to those.
 func (w *worker) checkStuck() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended || w.stuck.Load() {
 		return
 	}
-	if w.inFlight.Load() == 0 {
+	if w.hangs.IsZero() {
+		w.hangs = time.Now().Add(hangTimeout + 2*w.env.cfg.Grace)
+	}
+	if w.inFlight.Load() == 0 && time.Now().Before(w.hangs) {
 		w.timers = append(w.timers, time.AfterFunc(w.env.cfg.Grace, w.checkStuck))
 		return
 	}
@@ -241,6 +252,7 @@ func (w *worker) end(err error) {
 	}
 	w.mu.Unlock()
 	w.stopFetch()
+	w.endClaim()
 	w.cancel(rebalancer.ErrLost) // nothing of this claim goes on, whatever keeps the context
 	if w.onDone != nil {
 		w.onDone()

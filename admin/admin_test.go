@@ -146,7 +146,7 @@ func TestDescribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Coordinator != "one" || d.Epoch == 0 || d.Generation == 0 || d.Settings != (Settings{"resource", "registered", 30 * time.Second}) {
+		if d.Coordinator != "one" || d.Epoch == 0 || d.Generation == 0 || d.Settings != (Settings{Barrier: "resource", Origin: "registered", TTL: 30 * time.Second}) {
 			t.Errorf("%+v", d)
 		}
 		if n := d.Nodes; len(n) != 1 || n[0].Name != "one" || n[0].Holds != 3 || n[0].Assigned != 3 || n[0].Labels["zone"] != "x" || n[0].Left <= 0 {
@@ -169,12 +169,16 @@ func TestDescribe(t *testing.T) {
 }
 
 // startNode runs a node that cannot work the resource bad.
-func startNode(t *testing.T, store backends.Store, name string) (stop func()) {
+func startNode(t *testing.T, store backends.Store, name string, change ...func(*group.Config)) (stop func()) {
 	t.Helper()
-	g, err := group.New(group.Config{
+	cfg := group.Config{
 		Name: "g", Node: name, Store: store, Resources: group.Registered(), Labels: map[string]string{"zone": "x"},
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	g, err := group.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,29 @@ type Settings struct {
 	Origin string
 	// TTL is the time after which a node that crashed is replaced. Required.
 	TTL time.Duration
+	// MaxActive is how many nodes may hold resources at once, FailBack lets one of a higher priority take over from one that is
+	// well; it needs MaxActive. Default to 0, all nodes, and false.
+	MaxActive int
+	FailBack  bool
+	// MaxMoving is how many resources may be in hand-over at a time, MaxMovingPerNode how many of one node. Default to 0, no limit.
+	MaxMoving, MaxMovingPerNode int
+}
+
+func (s Settings) String() string {
+	text := fmt.Sprintf("barrier %s, resources %s, ttl %v", s.Barrier, s.Origin, s.TTL)
+	if s.MaxActive > 0 {
+		text += fmt.Sprintf(", max active %d", s.MaxActive)
+	}
+	if s.FailBack {
+		text += ", fail-back"
+	}
+	if s.MaxMoving > 0 {
+		text += fmt.Sprintf(", max moving %d", s.MaxMoving)
+	}
+	if s.MaxMovingPerNode > 0 {
+		text += fmt.Sprintf(", max moving per node %d", s.MaxMovingPerNode)
+	}
+	return text
 }
 
 func (s Settings) coord() (coord.Settings, error) {
@@ -30,19 +53,31 @@ func (s Settings) coord() (coord.Settings, error) {
 		s.Origin = string(coord.OriginStatic)
 	}
 	mode, origin, ttl := coord.Mode(s.Barrier), coord.Origin(s.Origin), s.TTL.Milliseconds()
-	switch {
-	case mode != coord.ResourceBarrier && mode != coord.GlobalBarrier:
-		return coord.Settings{}, fmt.Errorf("%w: barrier %q: it must be resource or global", ErrInvalid, s.Barrier)
-	case origin != coord.OriginStatic && origin != coord.OriginRegistered && origin != coord.OriginDiscovered:
-		return coord.Settings{}, fmt.Errorf("%w: origin %q: it must be static, registered or discovered", ErrInvalid, s.Origin)
-	case ttl < 100:
-		return coord.Settings{}, fmt.Errorf("%w: ttl %v: it must be at least 100ms", ErrInvalid, s.TTL)
+	var errs []error
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+		}
 	}
-	return coord.Settings{Mode: mode, Origin: origin, TTL: ttl, Grace: ttl, Format: coord.FormatMax}, nil
+	bad(mode != coord.ResourceBarrier && mode != coord.GlobalBarrier, "barrier %q: it must be resource or global", s.Barrier)
+	bad(origin != coord.OriginStatic && origin != coord.OriginRegistered && origin != coord.OriginDiscovered,
+		"origin %q: it must be static, registered or discovered", s.Origin)
+	bad(ttl < 100, "ttl %v: it must be at least 100ms", s.TTL)
+	bad(s.MaxActive < 0, "max active %d: it must be at least 0 (all nodes)", s.MaxActive)
+	bad(s.FailBack && s.MaxActive == 0, "fail-back: it needs max active above 0")
+	bad(s.MaxMoving < 0, "max moving %d: it must be at least 0 (no limit)", s.MaxMoving)
+	bad(s.MaxMovingPerNode < 0, "max moving per node %d: it must be at least 0 (no limit)", s.MaxMovingPerNode)
+	return coord.Settings{
+		Mode: mode, Origin: origin, TTL: ttl, Grace: ttl, Format: coord.FormatMax,
+		MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingPerNode,
+	}, errors.Join(errs...)
 }
 
 func fromCoord(s coord.Settings) Settings {
-	return Settings{Barrier: string(s.Mode), Origin: string(s.Origin), TTL: time.Duration(s.TTL) * time.Millisecond}
+	return Settings{
+		Barrier: string(s.Mode), Origin: string(s.Origin), TTL: time.Duration(s.TTL) * time.Millisecond,
+		MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingPerNode: s.MaxMovingNode,
+	}
 }
 
 // Create writes the settings of a new group, and with them the promise that no node of it works anywhere: its first start
@@ -79,8 +114,8 @@ func create(ctx context.Context, store backends.Store, group string, s Settings,
 				return fmt.Errorf("look for its members: %w", err)
 			}
 			if !change || len(r.Entries) > 0 {
-				return fmt.Errorf("%w: it exists with other settings (barrier %s, resources %s, ttl %v) and %d members; they can be changed while it has none",
-					ErrRefused, have.Barrier, have.Origin, have.TTL, len(r.Entries))
+				return fmt.Errorf("%w: it exists with other settings (%v) and %d members; they can be changed while it has none",
+					ErrRefused, have, len(r.Entries))
 			}
 			old = version
 		}

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -20,9 +19,22 @@ type Description struct {
 	// Generation is that of the newest assignment.
 	Generation int64
 	// Barrier is, for a group with a global barrier, "open" or "closed".
-	Barrier   string
-	Nodes     []Node     // sorted by name
-	Resources []Resource // sorted by name
+	Barrier string
+	// Paused is how the whole group is paused: PausedKept, PausedReleased, or "" when it is not.
+	Paused string
+	// Pending is how many resources are to move, and wait until others have moved (MaxMoving, MaxMovingPerNode).
+	Pending   int
+	Drained   []string      // nodes that an operator drained, there or not; sorted
+	Reserved  []Reservation // sorted by node
+	Nodes     []Node        // sorted by name
+	Resources []Resource    // sorted by name
+}
+
+// Reservation is the share of a node with a static name that has left: it is kept for it until Until, by the store's time.
+type Reservation struct {
+	Node      string
+	Until     time.Time
+	Resources []string // sorted
 }
 
 // Node is a member of a group.
@@ -33,7 +45,11 @@ type Node struct {
 	Weight   int               //
 	Max      int               // resources at most; 0: no limit
 	Labels   map[string]string //
+	Static   bool              // its name outlives its process
 	Leaving  bool              // it gives everything back
+	Draining bool              // it asked to be given nothing
+	Drained  bool              // an operator asked that it be given nothing
+	Standby  bool              // as many others as may be active (MaxActive) are
 	Left     time.Duration     // of its session, unless it is renewed; negative when the store cannot say
 	Assigned int               // resources that it should hold
 	Holds    int               // resources that it holds
@@ -44,7 +60,16 @@ const (
 	StateHeld     = "held"     // by the node that should hold it
 	StateMoving   = "moving"   // held by another node than the one that should hold it
 	StateWaiting  = "waiting"  // a node should hold it and has not claimed it yet
+	StateReserved = "reserved" // kept for a node that has left, see Reservation
+	StatePaused   = "paused"   // nobody should hold it, since it is paused
 	StateUnshared = "unshared" // nobody should hold it
+	StateAbsent   = "absent"   // it is in no list; only an operator asked something of it
+)
+
+// How a resource or group is paused.
+const (
+	PausedKept     = "kept"     // its node keeps the claim
+	PausedReleased = "released" // its node gives the claim up
 )
 
 // Resource is one resource of a group.
@@ -57,108 +82,58 @@ type Resource struct {
 	Since time.Time
 	// Next should hold it, if that is not Owner.
 	Next string
+	// Paused is how it is paused, by itself or with its group: PausedKept, PausedReleased, or "" when it is not.
+	Paused string
+	// Pinned is the node that it is pinned to, "" for none. Move is the node that an operator asked it to be moved to, until that was
+	// planned.
+	Pinned, Move string
+	// Weight, Require and Prefer are those of its registration; Weight is 1 without.
+	Weight          int
+	Require, Prefer []string
 	// Reason says why it does not get on, "" when it does.
 	Reason string
 }
 
 // Describe reads how a group stands. It fails with ErrNotFound when there is no such group.
 func Describe(ctx context.Context, store backends.Store, group string) (Description, error) {
-	d := Description{Group: group}
+	var d Description
 	err := with(ctx, store, group, func(s backends.Session) error {
-		set, version, _, err := settings(ctx, s)
-		if err != nil {
-			return err
+		seen, _, err := look(ctx, s)
+		if err == nil {
+			d = *seen
 		}
-		if version == 0 {
-			return ErrNotFound
-		}
-		r, err := s.Read(ctx, backends.ReadRequest{
-			Keys: []string{coord.LeaderKey, coord.BarrierKey},
-			Prefixes: []string{
-				coord.MemberPrefix, coord.StatusPrefix, coord.AssignmentPrefix, coord.ClaimPrefix, coord.ResourcePrefix,
-				coord.ListPrefix, coord.DiscoveredPrefix,
-			},
-		})
-		if err != nil {
-			return fmt.Errorf("read its entries: %w", err)
-		}
-		d.Settings = fromCoord(set)
-		v := newView()
-		if err := v.take(r.Entries, &d); err != nil {
-			return err
-		}
-		v.describe(&d)
-		return nil
+		return err
 	})
 	if err != nil {
 		return Description{}, fmt.Errorf("describe: %w", err)
 	}
+	d.Group = group
 	return d, nil
 }
 
-// view is what was read, by name.
-type view struct {
-	members     map[string]coord.Member
-	left        map[string]time.Duration
-	troubles    map[string]map[string]string // node, resource
-	claims      map[string]backends.Entry    // resource
-	holders     map[string]coord.Claim
-	registered  map[string]bool // or listed
-	assignments []backends.Entry
-	next        map[string]string // resource → node that should hold it
-}
-
-func newView() *view {
-	return &view{
-		members: map[string]coord.Member{}, left: map[string]time.Duration{}, troubles: map[string]map[string]string{},
-		claims: map[string]backends.Entry{}, holders: map[string]coord.Claim{}, registered: map[string]bool{}, next: map[string]string{},
+// look reads all that a description needs, and puts it together.
+func look(ctx context.Context, s backends.Session) (*Description, *view, error) {
+	set, version, _, err := settings(ctx, s)
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-// take sorts the entries by what they are.
-func (v *view) take(entries []backends.Entry, d *Description) error {
-	for _, e := range entries {
-		var err error
-		switch key := e.Key; {
-		case key == coord.LeaderKey:
-			var l coord.Leader
-			l, err = coord.DecodeLeader(e.Value)
-			d.Coordinator, d.Epoch = l.Node, e.Version
-		case key == coord.BarrierKey:
-			var b coord.Barrier
-			b, err = coord.DecodeBarrier(e.Value)
-			d.Barrier = "closed"
-			if b.Open {
-				d.Barrier = "open"
-			}
-		case strings.HasPrefix(key, coord.MemberPrefix):
-			var m coord.Member
-			m, err = coord.DecodeMember(e.Value)
-			v.members[m.Node], v.left[m.Node] = m, e.Left
-		case strings.HasPrefix(key, coord.StatusPrefix):
-			var s coord.NodeStatus
-			s, err = coord.DecodeStatus(e.Value)
-			v.troubles[strings.TrimPrefix(key, coord.StatusPrefix)] = s.Troubles
-		case strings.HasPrefix(key, coord.AssignmentPrefix):
-			v.assignments = append(v.assignments, e)
-		case strings.HasPrefix(key, coord.ClaimPrefix):
-			var c coord.Claim
-			c, err = coord.DecodeClaim(e.Value)
-			v.claims[c.Resource], v.holders[c.Resource] = e, c
-		case strings.HasPrefix(key, coord.ListPrefix), strings.HasPrefix(key, coord.DiscoveredPrefix):
-			var names []string
-			names, err = coord.DecodeNames(e.Value)
-			for _, n := range names {
-				v.registered[n] = true
-			}
-		case strings.HasPrefix(key, coord.ResourcePrefix):
-			var r coord.Registration
-			r, err = coord.DecodeRegistration(e.Value)
-			v.registered[r.Name] = true
-		}
-		if err != nil {
-			return err
-		}
+	if version == 0 {
+		return nil, nil, ErrNotFound
 	}
-	return nil
+	r, err := s.Read(ctx, backends.ReadRequest{
+		Keys: []string{coord.LeaderKey, coord.BarrierKey},
+		Prefixes: []string{
+			coord.MemberPrefix, coord.StatusPrefix, coord.AssignmentPrefix, coord.ClaimPrefix, coord.ResourcePrefix,
+			coord.ListPrefix, coord.DiscoveredPrefix, coord.ControlPrefix,
+		},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read its entries: %w", err)
+	}
+	d, v := &Description{Settings: fromCoord(set)}, newView()
+	if err := v.take(r.Entries, d); err != nil {
+		return nil, nil, err
+	}
+	v.describe(d)
+	return d, v, nil
 }

@@ -9,85 +9,24 @@ import (
 	"github.com/rebalancer-go/rebalancer/coord"
 )
 
-// describe puts what was read together.
-func (v *view) describe(d *Description) {
-	assigned := map[string]int{}
-	all := map[string]bool{}
-	for _, name := range sortedNames(v.members) {
-		for _, r := range v.share(name, d) {
-			v.next[r] = name
-			assigned[name]++
-			all[r] = true
-		}
-		for _, r := range v.members[name].List {
-			all[r] = true
-		}
-	}
-	holds := map[string]int{}
-	for r, c := range v.holders {
-		holds[c.Node]++
-		all[r] = true
-	}
-	for r := range v.registered {
-		all[r] = true
-	}
-	for _, name := range sortedNames(v.members) {
-		m := v.members[name]
-		d.Nodes = append(d.Nodes, Node{
-			Name: name, Version: m.Version, Priority: m.Priority, Weight: m.Weight, Max: m.Max, Labels: m.Labels,
-			Leaving: m.Leaving, Left: v.left[name], Assigned: assigned[name], Holds: holds[name],
-		})
-	}
-	for _, name := range sortedNames(all) {
-		d.Resources = append(d.Resources, v.resource(name, d))
-	}
-}
-
-// share is what a node should hold, as far as it can be read: nothing while it is being written.
-func (v *view) share(node string, d *Description) []string {
-	var mine []coord.Entry
-	for _, e := range v.assignments {
-		if strings.HasPrefix(e.Key, coord.AssignmentKey(node)) {
-			mine = append(mine, coord.Entry{Key: e.Key, Value: e.Value, Version: e.Version})
-		}
-	}
-	a, err := coord.DecodeAssignment(mine)
-	if err != nil {
-		return nil
-	}
-	d.Generation = max(d.Generation, a.Generation)
-	return a.Share
-}
-
-func (v *view) resource(name string, d *Description) Resource {
-	r := Resource{Name: name}
-	if e, ok := v.claims[name]; ok {
-		c := v.holders[name]
-		r.Owner, r.Fence, r.Since = c.Node, e.Version, time.UnixMicro(c.Since).UTC()
-	}
-	next := v.next[name]
-	switch {
-	case r.Owner != "" && r.Owner == next:
-		r.State = StateHeld
-	case r.Owner != "":
-		r.State, r.Next = StateMoving, next
-	case next != "":
-		r.State, r.Next = StateWaiting, next
-	default:
-		r.State = StateUnshared
-	}
-	r.Reason = v.reason(r, d)
-	return r
-}
+// maxReasons bounds how many nodes a reason names.
+const maxReasons = 4
 
 // reason is why a resource does not get on: what its node reports, or what can be seen from outside.
 func (v *view) reason(r Resource, d *Description) string {
+	if r.State == StateHeld && r.Paused == PausedKept && v.paused[r.Name] {
+		return "it is paused; its claim is kept"
+	}
 	for _, node := range []string{r.Owner, r.Next} {
-		if t := v.troubles[node][r.Name]; t != "" {
+		if t := v.status[node].Troubles[r.Name]; t != "" {
 			return fmt.Sprintf("%s: %s", node, t)
 		}
 	}
 	switch r.State {
+	case StateHeld:
+		if r.Paused != "" {
+			return "it is to be paused; that is not planned yet"
+		}
 	case StateMoving:
 		return v.moving(r)
 	case StateWaiting:
@@ -95,8 +34,15 @@ func (v *view) reason(r Resource, d *Description) string {
 			return "the barrier is closed until all nodes have stopped"
 		}
 		return r.Next + " has not claimed it yet"
+	case StateReserved:
+		kept := v.reserved[r.Name]
+		return fmt.Sprintf("kept for %s, which has left, until %s", kept.Node, kept.Until.Format(time.RFC3339))
+	case StatePaused:
+		return "it is paused; nobody holds it"
+	case StateAbsent:
+		return "the group has no such resource; what was asked of it waits"
 	case StateUnshared:
-		return v.unshared(r.Name, d)
+		return v.unshared(r, d)
 	}
 	return ""
 }
@@ -108,6 +54,8 @@ func (v *view) moving(r Resource) string {
 		return r.Owner + " is no member any more; its claim ends with its session"
 	case owner.Leaving:
 		return r.Owner + " is leaving and has not given it back yet"
+	case r.Paused == PausedReleased:
+		return r.Owner + " is to give it back: it is paused"
 	case r.Next == "":
 		return r.Owner + " is to give it back; nobody is to take it"
 	}
@@ -115,24 +63,77 @@ func (v *view) moving(r Resource) string {
 }
 
 // unshared says why nobody is to hold a resource.
-func (v *view) unshared(name string, d *Description) string {
-	if len(v.members) == 0 {
+func (v *view) unshared(r Resource, d *Description) string {
+	if len(d.Nodes) == 0 {
 		return "no node is there"
 	}
 	if d.Coordinator == "" {
 		return "no coordinator yet"
 	}
-	var declined []string
-	for _, node := range sortedNames(v.members) {
-		if slices.Contains(v.members[node].Declined, name) {
-			declined = append(declined, node)
+	var whys []string
+	for _, n := range d.Nodes {
+		why := v.cannot(d, n, r.Name)
+		if why == "" {
+			continue
+		}
+		if n.Name == r.Pinned && !n.Leaving && !n.Draining && !n.Drained { // then it ties the resource
+			return fmt.Sprintf("it is pinned to %s, which %s", n.Name, why)
+		}
+		whys = append(whys, n.Name+" "+why)
+	}
+	if len(whys) < len(d.Nodes) {
+		return "not planned yet"
+	}
+	if more := len(whys) - maxReasons; more > 0 {
+		whys = append(whys[:maxReasons], fmt.Sprintf("and so on for %d more", more))
+	}
+	return "no node may take it: " + strings.Join(whys, "; ")
+}
+
+// cannot says why a node is not given a resource, "" when it may be.
+func (v *view) cannot(d *Description, n Node, resource string) string {
+	if why := v.unfit(d, v.members[n.Name], resource); why != "" {
+		return why
+	}
+	if why := idle(n); why != "" {
+		return why
+	}
+	if n.Max > 0 && n.Assigned >= n.Max {
+		return fmt.Sprintf("has as many as it takes (%d)", n.Max)
+	}
+	return ""
+}
+
+// idle says why a node is given nothing at all, "" when it is not so.
+func idle(n Node) string {
+	switch {
+	case n.Leaving:
+		return "is leaving"
+	case n.Draining, n.Drained:
+		return "is drained"
+	case n.Standby:
+		return "is on standby"
+	}
+	return ""
+}
+
+// unfit says why a node may not take this very resource, "" when it may.
+func (v *view) unfit(d *Description, m coord.Member, resource string) string {
+	if slices.Contains(m.Declined, resource) {
+		return "declined it"
+	}
+	if _, listed := slices.BinarySearch(v.lists[m.Node], resource); d.Origin == string(coord.OriginStatic) && !listed {
+		return "does not list it"
+	}
+	var lacks []string
+	for _, label := range v.registered[resource].Require {
+		key, value, _ := strings.Cut(label, "=")
+		if got, ok := m.Labels[key]; !ok || got != value {
+			lacks = append(lacks, label)
 		}
 	}
-	switch {
-	case len(declined) == len(v.members):
-		return "every node declined it: " + strings.Join(declined, ", ")
-	case len(declined) > 0:
-		return "declined by " + strings.Join(declined, ", ") + "; the other nodes may not take it"
+	if len(lacks) > 0 {
+		return "lacks " + strings.Join(lacks, ", ")
 	}
-	return "not planned yet, or no node may take it (see the nodes' limits and lists)"
+	return ""
 }

@@ -32,14 +32,12 @@ func Resources(ctx context.Context, store backends.Store, group string) ([]strin
 	return list, nil
 }
 
-// AddResources registers resources and returns those that were not there before, in the order given. It fails like
-// [Resources], and with ErrInvalid for names that no resource can have, and then adds none.
+// AddResources registers resources without any attributes and returns those that were not there before, in the order given. One that is
+// there keeps its attributes; see [Register]. It fails like [Resources], and with ErrInvalid for names that no resource can have, and
+// then adds none.
 func AddResources(ctx context.Context, store backends.Store, group string, resources ...string) ([]string, error) {
-	added, err := change(ctx, store, group, resources, func(name string, version int64) (backends.Txn, bool) {
-		return backends.Txn{
-			Checks: []backends.Check{{Key: coord.ResourceKey(name)}},
-			Puts:   []backends.Put{{Key: coord.ResourceKey(name), Value: coord.EncodeRegistration(coord.Registration{Name: name})}},
-		}, version == 0
+	added, err := change(ctx, store, group, resources, func(name string, have registration) (backends.Txn, bool) {
+		return putRegistration(coord.Registration{Name: name}, have), have.version == 0
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add resources: %w", err)
@@ -47,14 +45,22 @@ func AddResources(ctx context.Context, store backends.Store, group string, resou
 	return added, nil
 }
 
+func putRegistration(r coord.Registration, have registration) backends.Txn {
+	key := coord.ResourceKey(r.Name)
+	return backends.Txn{
+		Checks: []backends.Check{{Key: key, Version: have.version}},
+		Puts:   []backends.Put{{Key: key, Value: coord.EncodeRegistration(r)}},
+	}
+}
+
 // RemoveResources takes resources off the list and returns those that were there, in the order given: nodes give them back
 // as in any rebalance. It fails like [AddResources].
 func RemoveResources(ctx context.Context, store backends.Store, group string, resources ...string) ([]string, error) {
-	removed, err := change(ctx, store, group, resources, func(name string, version int64) (backends.Txn, bool) {
+	removed, err := change(ctx, store, group, resources, func(name string, have registration) (backends.Txn, bool) {
 		return backends.Txn{
-			Checks:  []backends.Check{{Key: coord.ResourceKey(name), Version: version}},
+			Checks:  []backends.Check{{Key: coord.ResourceKey(name), Version: have.version}},
 			Deletes: []string{coord.ResourceKey(name)},
-		}, version != 0
+		}, have.version != 0
 	})
 	if err != nil {
 		return nil, fmt.Errorf("remove resources: %w", err)
@@ -64,7 +70,7 @@ func RemoveResources(ctx context.Context, store backends.Store, group string, re
 
 // change carries out a write for each name that needs one, until none does, and returns those that did.
 func change(ctx context.Context, store backends.Store, group string, list []string,
-	write func(name string, version int64) (backends.Txn, bool)) ([]string, error) {
+	write func(name string, have registration) (backends.Txn, bool)) ([]string, error) {
 	if err := checkResources(list); err != nil {
 		return nil, err
 	}
@@ -89,17 +95,22 @@ func change(ctx context.Context, store backends.Store, group string, list []stri
 			t.Wake = []string{coord.CoordinatorAddress}
 			todo = append(todo, t)
 		}
-		for part := range slices.Chunk(todo, commitSize) {
-			if err := commit(ctx, s, part...); err != nil {
-				return err
-			}
-		}
-		return nil
+		return commitAll(ctx, s, todo)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(unique(list), func(n string) bool { return !changed[n] }), nil
+}
+
+// commitAll writes any number of transactions, a call for each so many.
+func commitAll(ctx context.Context, s backends.Session, todo []backends.Txn) error {
+	for part := range slices.Chunk(todo, commitSize) {
+		if err := commit(ctx, s, part...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkResources(list []string) error {
@@ -129,19 +140,25 @@ func registeredGroup(ctx context.Context, s backends.Session) (int64, error) {
 	return version, nil
 }
 
-// registrations returns the registered resources with the versions of their entries.
-func registrations(ctx context.Context, s backends.Session) (map[string]int64, error) {
+// registration is a registered resource as it stands in the store.
+type registration struct {
+	coord.Registration
+	version int64
+}
+
+// registrations returns the registered resources.
+func registrations(ctx context.Context, s backends.Session) (map[string]registration, error) {
 	r, err := s.Read(ctx, backends.ReadRequest{Prefixes: []string{coord.ResourcePrefix}})
 	if err != nil {
 		return nil, fmt.Errorf("read its resources: %w", err)
 	}
-	have := map[string]int64{}
+	have := map[string]registration{}
 	for _, e := range r.Entries {
 		reg, err := coord.DecodeRegistration(e.Value)
 		if err != nil {
 			return nil, err
 		}
-		have[reg.Name] = e.Version
+		have[reg.Name] = registration{reg, e.Version}
 	}
 	return have, nil
 }

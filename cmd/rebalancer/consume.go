@@ -21,11 +21,15 @@ type consumeFlags struct {
 	ttl, drain, idle             time.Duration
 	concurrency, priority        int
 	attempts, count              int
+	placement                    placementFlags
 }
 
 const consumeLong = `It joins GROUP as one of its nodes and works the resources that the group gives it. A resource is a name below the
 source, for file:///data the directory in it: --resource in is /data/in. Every node of the group uses the same --ttl,
---barrier and kind of resources; a node that differs is refused.
+--barrier, kind of resources, --max-active, --fail-back, --max-moving and --max-moving-per-node; a node that differs is refused.
+
+With --static the name of --node outlives its process: a restart within --ttl keeps its resources, and nothing else moves. A
+new process under the name ends an older one, which then exits with 4.
 
 With a CMD it runs CMD once for each message, the payload on its standard input. Exit code 0 settles the message, 65 says
 that no retry can help, any other makes it be tried again. CMD finds in its environment RB_GROUP, RB_NODE, RB_RESOURCE,
@@ -74,6 +78,7 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.explain("concurrency", "N")
 	f.IntVar(&c.priority, "priority", 0, "resources go to nodes of the highest priority only")
 	f.explain("priority", "N")
+	c.placement.define(f)
 	f.IntVar(&c.attempts, "attempts", 0, "how often a message is tried before --on-failure decides; negative: for ever.\n"+
 		"Defaults to 5 when --on-failure is given, else to for ever.")
 	f.explain("attempts", "N")
@@ -109,6 +114,7 @@ func (c *consumeFlags) check(rest []string) (onSuccess, onFailure settle, err er
 	bad(c.concurrency < 1, "--concurrency is %d: it must be at least 1", c.concurrency)
 	bad(rest != nil && len(rest) == 0, "the command after -- is missing")
 	bad(rest == nil && c.success == "", "without a command after --, --on-success must say what becomes of a message once its line is written")
+	c.placement.check(c.node, bad)
 	onSuccess, err1 := parseSettle("on-success", c.success, "delete")
 	onFailure, err2 := parseSettle("on-failure", c.failure, "stop")
 	return onSuccess, onFailure, errors.Join(append(errs, err1, err2)...)
@@ -165,6 +171,7 @@ func (c *consumeFlags) config(name string, src *openSource, onFailure settle) gr
 		TTL: c.ttl, Drain: c.drain, Concurrency: c.concurrency, Priority: c.priority,
 		GlobalBarrier: c.barrier == "global", Retry: group.Retry{Attempts: c.attempts},
 	}
+	c.placement.config(&cfg)
 	if c.registered {
 		cfg.Resources = group.Registered()
 	}

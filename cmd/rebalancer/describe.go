@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -17,7 +16,8 @@ import (
 )
 
 const describeLong = `It shows the nodes of GROUP, its coordinator with its epoch (term) and the generation of the plan, and for each resource its
-state (held, moving, waiting, unshared), its owner, the fence, since when it is held, and why it does not get on.`
+state, its owner, the fence, since when it is held, and why it does not get on. The states: held; moving and waiting, on the way to its next
+owner; reserved, kept for a node that has left; paused, without a claim; unshared, nobody may take it; absent, in no list.`
 
 func describeCommand() command {
 	return command{
@@ -58,7 +58,9 @@ func describeText(out io.Writer, d admin.Description) error {
 	if d.Coordinator != "" {
 		fmt.Fprintf(&b, "Epoch        %d\n", d.Epoch)
 	}
-	fmt.Fprintf(&b, "Generation   %d\n\n", d.Generation)
+	fmt.Fprintf(&b, "Generation   %d\n", d.Generation)
+	textPlacement(&b, d)
+	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NODE\tHOLDS\tASSIGNED\tMAX\tPRIORITY\tWEIGHT\tSESSION\tVERSION\tNOTES")
 	for _, n := range d.Nodes {
@@ -67,29 +69,81 @@ func describeText(out io.Writer, d admin.Description) error {
 	}
 	w.Flush()
 	b.WriteString("\n")
-	fmt.Fprintln(w, "RESOURCE\tSTATE\tOWNER\tNEXT\tFENCE\tSINCE\tREASON")
+	fmt.Fprintln(w, "RESOURCE\tSTATE\tOWNER\tNEXT\tFENCE\tSINCE\tNOTES\tREASON")
 	for _, r := range d.Resources {
 		since, fence := "-", "-"
 		if r.Owner != "" {
 			since, fence = r.Since.UTC().Format(time.RFC3339), fmt.Sprint(r.Fence)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", quoteIfOdd(r.Name), r.State, orDash(r.Owner), orDash(r.Next), fence, since,
-			orDash(oneLine(r.Reason)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", quoteIfOdd(r.Name), r.State, orDash(r.Owner), orDash(r.Next), fence, since,
+			orDash(resourceNotes(r)), orDash(oneLine(r.Reason)))
 	}
 	w.Flush()
 	_, err := out.Write(b.Bytes())
 	return err
 }
 
+// textPlacement writes what is out of the ordinary in who is to work what.
+func textPlacement(b *bytes.Buffer, d admin.Description) {
+	line := func(show bool, format string, args ...any) {
+		if show {
+			fmt.Fprintf(b, format+"\n", args...)
+		}
+	}
+	failBack := ""
+	if d.FailBack {
+		failBack = ", fail-back"
+	}
+	line(d.MaxActive > 0, "Max active   %d%s", d.MaxActive, failBack)
+	line(d.MaxMoving > 0, "Max moving   %d", d.MaxMoving)
+	line(d.MaxMovingPerNode > 0, "Per node     %d moving at most", d.MaxMovingPerNode)
+	line(d.Paused != "", "Paused       the whole group (claims %s)", d.Paused)
+	line(d.Pending > 0, "Pending      %d resources move when others have moved", d.Pending)
+	line(len(d.Drained) > 0, "Drained      %s", strings.Join(d.Drained, ", "))
+	for _, r := range d.Reserved {
+		line(true, "Reserved     for %s until %s: %s", r.Node, r.Until.UTC().Format(time.RFC3339), countOf(len(r.Resources), "resource"))
+	}
+}
+
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 func notes(n admin.Node) string {
-	var notes []string
-	if n.Leaving {
-		notes = append(notes, "leaving")
+	notes := nodeStates(n)
+	if n.Static {
+		notes = append(notes, "static")
 	}
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		notes = append(notes, quoteIfOdd(k+"="+n.Labels[k]))
 	}
 	return strings.Join(notes, " ")
+}
+
+func resourceNotes(r admin.Resource) string {
+	var notes []string
+	if r.Paused != "" {
+		notes = append(notes, "paused ("+r.Paused+")")
+	}
+	if r.Pinned != "" {
+		notes = append(notes, "pinned to "+r.Pinned)
+	}
+	if r.Move != "" {
+		notes = append(notes, "move to "+r.Move)
+	}
+	if r.Weight > 1 {
+		notes = append(notes, fmt.Sprintf("weight %d", r.Weight))
+	}
+	for _, l := range r.Require {
+		notes = append(notes, "requires "+quoteIfOdd(l))
+	}
+	for _, l := range r.Prefer {
+		notes = append(notes, "prefers "+quoteIfOdd(l))
+	}
+	return strings.Join(notes, ", ")
 }
 
 // left is how long a session lives on without a renewal.
@@ -121,68 +175,4 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// The JSON of describe: its names are part of the command line's contract.
-type (
-	jsonGroup struct {
-		Group       string         `json:"group"`
-		Origin      string         `json:"origin"`
-		TTL         float64        `json:"ttl"`
-		BarrierMode string         `json:"barrier_mode"`
-		Barrier     string         `json:"barrier,omitempty"`
-		Coordinator string         `json:"coordinator"`
-		Epoch       int64          `json:"epoch"`
-		Generation  int64          `json:"generation"`
-		Nodes       []jsonNode     `json:"nodes"`
-		Resources   []jsonResource `json:"resources"`
-	}
-	jsonNode struct {
-		Name     string            `json:"name"`
-		Holds    int               `json:"holds"`
-		Assigned int               `json:"assigned"`
-		Max      int               `json:"max,omitempty"`
-		Priority int               `json:"priority"`
-		Weight   int               `json:"weight"`
-		Left     *float64          `json:"session_left,omitempty"`
-		Version  string            `json:"version,omitempty"`
-		Labels   map[string]string `json:"labels,omitempty"`
-		Leaving  bool              `json:"leaving,omitempty"`
-	}
-	jsonResource struct {
-		Name   string     `json:"name"`
-		State  string     `json:"state"`
-		Owner  string     `json:"owner,omitempty"`
-		Next   string     `json:"next,omitempty"`
-		Fence  int64      `json:"fence,omitempty"`
-		Since  *time.Time `json:"since,omitempty"`
-		Reason string     `json:"reason,omitempty"`
-	}
-)
-
-func describeJSON(w io.Writer, d admin.Description) error {
-	g := jsonGroup{
-		Group: d.Group, Origin: d.Origin, TTL: d.TTL.Seconds(), BarrierMode: d.Settings.Barrier, Barrier: d.Barrier,
-		Coordinator: d.Coordinator, Epoch: d.Epoch, Generation: d.Generation, Nodes: []jsonNode{}, Resources: []jsonResource{},
-	}
-	for _, n := range d.Nodes {
-		j := jsonNode{Name: n.Name, Holds: n.Holds, Assigned: n.Assigned, Max: n.Max, Priority: n.Priority, Weight: n.Weight,
-			Version: n.Version, Labels: n.Labels, Leaving: n.Leaving}
-		if n.Left >= 0 {
-			s := n.Left.Seconds()
-			j.Left = &s
-		}
-		g.Nodes = append(g.Nodes, j)
-	}
-	for _, r := range d.Resources {
-		j := jsonResource{Name: r.Name, State: r.State, Owner: r.Owner, Next: r.Next, Fence: r.Fence, Reason: r.Reason}
-		if r.Owner != "" {
-			j.Since = &r.Since
-		}
-		g.Resources = append(g.Resources, j)
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(g)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -46,6 +47,7 @@ func createCommand() command {
 			var store, barrier string
 			var registered, change bool
 			var ttl time.Duration
+			var all groupFlags
 			operatorStore(f, &store)
 			f.BoolVar(&registered, "registered", false, "its resources are kept in the store; else its nodes list them")
 			f.explain("registered", "")
@@ -55,11 +57,22 @@ func createCommand() command {
 			f.explain("change", "")
 			f.StringVar(&barrier, "barrier", "resource", "as for consume")
 			f.explain("barrier", "resource|global")
+			all.define(f)
 			return func(ctx context.Context, p *program, args, _ []string) error {
+				var errs []error
+				all.check(func(wrong bool, format string, args ...any) {
+					if wrong {
+						errs = append(errs, usagef(format, args...))
+					}
+				})
+				if err := errors.Join(errs...); err != nil {
+					return err
+				}
 				set := admin.Settings{Barrier: barrier, Origin: "static", TTL: ttl}
 				if registered {
 					set.Origin = "registered"
 				}
+				all.settings(&set)
 				return p.withStore(ctx, store, false, func(s backends.Store) error {
 					write := admin.Create
 					if change {
@@ -70,68 +83,6 @@ func createCommand() command {
 						fmt.Fprintf(p.stderr, "group %q exists already with these settings\n", args[0])
 					}
 					return err
-				})
-			}
-		},
-	}
-}
-
-func resourcesListCommand() command {
-	return command{
-		name: "resources list", args: "GROUP", short: "list the registered resources of a group", min: 1, max: 1,
-		long: "It writes one name per line; names with characters that cannot be printed are quoted.",
-		setup: func(f *flags) action {
-			var store string
-			operatorStore(f, &store)
-			return func(ctx context.Context, p *program, args, _ []string) error {
-				return p.withStore(ctx, store, true, func(s backends.Store) error {
-					list, err := admin.Resources(ctx, s, args[0])
-					if err != nil {
-						return err
-					}
-					return writeLines(p.stdout, list)
-				})
-			}
-		},
-	}
-}
-
-func resourcesAddCommand() command {
-	return changeCommand("add", "register resources with a group", "registered", "was registered already",
-		"The nodes of the group share them from now on. Adding one that is there changes nothing.", admin.AddResources)
-}
-
-func resourcesRemoveCommand() command {
-	return changeCommand("remove", "take resources off the list of a group", "removed", "was not registered",
-		"Nodes finish what is in hand and give them back. Removing one that is not there changes nothing.", admin.RemoveResources)
-}
-
-// changeCommand is one that changes the list of registered resources.
-func changeCommand(verb, short, did, not, long string,
-	change func(context.Context, backends.Store, string, ...string) ([]string, error)) command {
-	return command{
-		name: "resources " + verb, args: "GROUP NAME…", short: short, long: long, min: 2, max: -1,
-		setup: func(f *flags) action {
-			var store string
-			operatorStore(f, &store)
-			return func(ctx context.Context, p *program, args, _ []string) error {
-				return p.withStore(ctx, store, true, func(s backends.Store) error {
-					changed, err := change(ctx, s, args[0], args[1:]...)
-					if err != nil {
-						return err
-					}
-					is := map[string]bool{}
-					for _, n := range changed {
-						is[n] = true
-					}
-					for _, n := range args[1:] {
-						text := not
-						if is[n] {
-							text = did
-						}
-						fmt.Fprintf(p.stderr, "%s %s\n", quoteIfOdd(n), text)
-					}
-					return nil
 				})
 			}
 		},

@@ -39,7 +39,9 @@ type action func(ctx context.Context, p *program, args, rest []string) error
 func (p *program) commands() []command {
 	return []command{
 		consumeCommand(p), describeCommand(), groupsCommand(), createCommand(),
-		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), versionCommand(),
+		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
+		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
+		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), versionCommand(),
 	}
 }
 

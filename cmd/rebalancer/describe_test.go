@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/admin"
+)
+
+func TestDescribeGolden(t *testing.T) {
+	t.Parallel()
+	d := admin.Description{
+		Group: "orders", Settings: admin.Settings{Barrier: "global", Origin: "registered", TTL: 30 * time.Second, MaxActive: 2, FailBack: true, MaxMoving: 4, MaxMovingPerNode: 1},
+		Coordinator: "one", Epoch: 7, Generation: 3, Barrier: "closed",
+		Paused: admin.PausedKept, Pending: 3, Drained: []string{"away", "two"},
+		Reserved: []admin.Reservation{{Node: "gone", Until: time.Unix(1700000090, 0), Resources: []string{"log"}}},
+		Nodes: []admin.Node{
+			{Name: "one", Version: "v0.1.0", Weight: 1, Holds: 2, Assigned: 1, Left: 28340 * time.Millisecond, Labels: map[string]string{"zone": "a", "x": "y"}},
+			{Name: "two", Priority: 5, Weight: 2, Max: 10, Leaving: true, Left: -1, Assigned: 1, Static: true, Draining: true, Drained: true},
+			{Name: "zero", Weight: 1, Standby: true, Left: -1},
+		},
+		Resources: []admin.Resource{
+			{Name: "in", State: admin.StateHeld, Owner: "one", Fence: 1700000000000001, Since: time.Unix(1700000000, 0), Weight: 1,
+				Paused: admin.PausedKept, Reason: "it is paused; its claim is kept"},
+			{Name: "log", State: admin.StateReserved, Weight: 1, Reason: "kept for gone, which has left, until 2023-11-14T22:14:50Z"},
+			{Name: "new\nline", State: admin.StateWaiting, Next: "two", Reason: "two has not\nclaimed it yet", Weight: 3, Require: []string{"net=x", "zone=a b"},
+				Prefer: []string{"disk=ssd"}, Pinned: "two"},
+			{Name: "out", State: admin.StateMoving, Owner: "one", Next: "two", Fence: 5, Since: time.Unix(1700000060, 0), Reason: "one has not given it back yet", Weight: 1, Move: "two"},
+			{Name: "stopped", State: admin.StatePaused, Weight: 1, Paused: admin.PausedReleased, Reason: "it is paused; nobody holds it"},
+		},
+	}
+	for name, write := range map[string]func(f *strings.Builder) error{
+		"describe.txt":  func(b *strings.Builder) error { return describeText(b, d) },
+		"describe.json": func(b *strings.Builder) error { return describeJSON(b, d) },
+	} {
+		var b strings.Builder
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("testdata", name)
+		if os.Getenv("REWRITE") != "" {
+			if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || b.String() != string(want) {
+			t.Errorf("%v; %s is not (REWRITE=1 go test writes it anew)\n%s", err, file, b.String())
+		}
+	}
+}

@@ -35,7 +35,7 @@ const (
 	KindRebalanced = EventKind(coord.KindRebalanced) // this coordinator published a plan
 	KindAssigned   = EventKind(coord.KindAssigned)   // the node applied what it was assigned
 	KindClaimed    = EventKind(coord.KindClaimed)    // the node holds the resource
-	KindWaiting    = EventKind(coord.KindWaiting)    // a claim must wait
+	KindWaiting    = EventKind(coord.KindWaiting)    // the node must wait; Reason says for what
 	KindRevoked    = EventKind(coord.KindRevoked)    // the resource is to be given back
 	KindReleased   = EventKind(coord.KindReleased)   // it was given back
 	KindLost       = EventKind(coord.KindLost)       // the claim is not ours any more

@@ -192,7 +192,7 @@ func levelOf(e Event) slog.Level {
 			return slog.LevelWarn
 		}
 		return slog.LevelInfo
-	case KindClaimed, KindRevoked, KindReleased, KindStarted, KindAssigned, KindWaiting:
+	case KindClaimed, KindRevoked, KindReleased, KindStarted, KindAssigned:
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

@@ -70,9 +70,11 @@ func TestLogLines(t *testing.T) {
 		o.emit(Event{Kind: KindStore, Reason: "a renewal failed", Err: errors.New("no route")})
 	}
 	o.emit(Event{Kind: KindClaimed, Resource: "q"})
+	o.emit(Event{Kind: KindWaiting, Reason: "another process has this name"})
 	o.close(time.Minute)
 	text := b.String()
-	for _, want := range []string{"level=WARN msg=failed group=g node=n resource=q fence=7 message=m1 attempt=2", "panic: oh", "stack-of-it", "no route"} {
+	for _, want := range []string{"level=WARN msg=failed group=g node=n resource=q fence=7 message=m1 attempt=2", "panic: oh", "stack-of-it", "no route",
+		"level=INFO msg=waiting group=g node=n reason=\"another process has this name\""} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}

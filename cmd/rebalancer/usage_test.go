@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/group"

@@ -19,12 +19,14 @@ type Result struct {
 // Search looks at every state that a scenario can reach: all orders of deliveries, all places for the faults of its budget. At the
 // horizon the faults are over, and the group must settle.
 func Search(sc Scenario) Result {
-	e := &explorer{sc: &sc, seen: map[sum]struct{}{}}
+	e := &explorer{sc: &sc, seen: map[sum]struct{}{}, fields: fieldCache{}}
 	s := prepared(&sc)
 	e.res.Complete = true
 	if s.err == nil {
 		s.budget = sc.Budget
-		e.end = s.now + vtime(sc.Horizon)*searchTick
+		if sc.Horizon > 0 {
+			s.end = s.now + vtime(sc.Horizon)*searchTick
+		}
 		for i := sc.Nodes - sc.Late; i < sc.Nodes; i++ {
 			s.boot(i)
 		}
@@ -37,14 +39,14 @@ func Search(sc Scenario) Result {
 }
 
 type explorer struct {
-	sc   *Scenario
-	end  vtime
-	seen map[sum]struct{}
-	res  Result
+	sc     *Scenario
+	seen   map[sum]struct{}
+	fields fieldCache
+	res    Result
 }
 
 func (e *explorer) found(s *state) {
-	e.res.Violation = s.err
+	e.res.Violation, e.res.Complete = s.err, false
 	for ; s != nil; s = s.from {
 		if s.from != nil {
 			e.res.Trace = append(e.res.Trace, fmt.Sprintf("%7.3fs %s", float64(s.now)/float64(sec), s.move))
@@ -60,7 +62,14 @@ func (e *explorer) explore(s *state) bool {
 		e.found(s)
 		return false
 	}
-	h := s.hash()
+	left := vtime(0)
+	if e.sc.After > 0 && s.budget == (Budget{}) && !s.spent {
+		s.end, s.spent = s.now+vtime(e.sc.After)*searchTick, true
+	}
+	if s.end != 0 {
+		left = s.end - s.now
+	}
+	h := s.hash(left, &e.fields)
 	if _, ok := e.seen[h]; ok {
 		return true
 	}
@@ -69,7 +78,7 @@ func (e *explorer) explore(s *state) bool {
 		e.res.Complete = false
 		return false
 	}
-	if s.now >= e.end || e.sc.Prompt && s.quiet() && s.budget.Left == 0 {
+	if s.end != 0 && s.now >= s.end || e.sc.Prompt && s.quiet() && s.budget.Left == 0 {
 		e.res.Ends++
 		return e.settles(s)
 	}

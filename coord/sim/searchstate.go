@@ -15,7 +15,8 @@ type Scenario struct {
 	Mode      coord.Mode
 	Late      int // how many of the nodes, from the last, join only when the search begins
 	Hints     bool
-	Horizon   int   // in ticks from the beginning of the search
+	Horizon   int   // in ticks from the beginning of the search; 0: faults may come at any time
+	After     int   // in ticks from the last fault of the budget, which comes before the horizon; 0: all is over at the horizon
 	Within    vtime // to settle in after the horizon; 0: six ttl
 	// Prompt demands that everything is in its place as soon as nothing is on its way and nobody wants to be woken soon: no poll
 	// and no renewal is needed for it. Time goes on by what the machines ask for, not in ticks.
@@ -56,6 +57,8 @@ type state struct {
 	tops   map[string]top
 	terms  map[int64]string
 	hints  bool
+	end    vtime // of the search; 0: not before the budget is spent
+	spent  bool  // it ends so long after the last fault
 	err    *Violation
 	// How it was reached.
 	from *state
@@ -146,39 +149,4 @@ func (s *state) boot(i int) {
 		Seed: uint64(i + 1), Without: s.sc.Without}.WithDefaults()
 	n.machine, n.up = coord.New(cfg), true
 	s.step(i, coord.Start{})
-}
-
-// hash identifies the state: two that differ only in what cannot matter any more have the same.
-func (s *state) hash() sum {
-	var h sum
-	h.add(uint64(s.now))
-	b := s.budget
-	for _, x := range []int{b.Lost, b.Late, b.Split, b.Frozen, b.Crashed, b.Left, b.Wiped, b.Rolled} {
-		h.add(uint64(x))
-	}
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		if !n.up {
-			h.add(7)
-			continue
-		}
-		m := dumpMachine(n.machine, coord.Time(s.now))
-		h.add(m.a)
-		h.add(m.b)
-		d := dump([]any{n.frozen, n.leaving, n.session, n.linc, n.workers, n.listens}, 0)
-		h.add(d.a)
-	}
-	var all sum
-	for i := range s.flight {
-		m := &s.flight[i]
-		one := dump([]any{m.node, m.call, m.answer, m.given, m.sent < s.now}, 0)
-		all.a += one.a
-		all.b += one.b
-	}
-	h.add(all.a)
-	h.add(all.b)
-	d := dump([]any{s.store.rows, s.store.last, s.store.sessions, s.store.record, s.store.incarnation, s.store.since}, 0)
-	h.add(d.a)
-	h.add(d.b)
-	return h
 }

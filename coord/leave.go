@@ -42,7 +42,7 @@ func (m *Machine) pumpLeave() {
 	switch {
 	case holds || m.sess.id != "" && (m.waitsFor(callClaims) || m.waitsFor(callReleases)):
 		// The ordinary revoke path is under way.
-	case m.sess.id != "" && m.waitsFor(callMember): // nothing is closed under a write of its own
+	case m.sess.id != "" && (m.waitsFor(callMember) || m.waitsFor(callStepDown)): // nothing is closed under a write of its own
 	case stuck:
 		m.finish(ErrStuck) // their claims are left to expire
 	case m.sess.id == "":

@@ -285,7 +285,9 @@ func (m *Machine) wakeFollow(w *wake) {
 	if m.mayCampaign() {
 		w.by(f.electAt)
 	}
-	w.by(m.clock.holdUntil)
+	if m.held() {
+		w.by(m.holdEnds())
+	}
 	if len(m.todo) > 0 {
 		w.by(m.now) // something was touched after resources had been looked at
 	}

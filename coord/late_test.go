@@ -67,6 +67,26 @@ func TestHoldLastsForTheGrantedTTL(t *testing.T) {
 	}
 }
 
+// A claim that waited for the end of a hold is old by then: while renewals fail, its session may have ended by another step.
+func TestHoldLastsWhileRenewalsFail(t *testing.T) {
+	t.Parallel()
+	m := joined(ResourceBarrier)
+	m.res["r"] = &resource{fence: 7, phase: resourceClaimed}
+	m.follow.share = map[string]bool{"r": true}
+	m.clock.holdUntil, m.sess.trusted = m.now+Time(6*second), m.now+Time(25*second)
+	m.touch("r")
+	renewal := asked[Renew](t, m.Step(m.sess.renewAt, Tick{}))
+	out := m.Step(m.now+Time(2*second), Renewed{Req: renewal.Req, Code: Failed})
+	if slices.ContainsFunc(out, func(a Action) bool { _, ok := a.(StartWork); return ok }) {
+		t.Fatal("opened although no renewal succeeded since the hold")
+	}
+	if at := m.Wake(); at <= m.now {
+		t.Fatalf("wants to be woken at %d, which is not after %d: it would spin", at, m.now)
+	}
+	again := asked[Renew](t, m.Step(m.now+Time(second), Tick{}))
+	asked[StartWork](t, m.Step(m.now+1, Renewed{Req: again.Req, Code: OK, Stamp: Stamp{Incarnation: m.sess.incarnation}}))
+}
+
 // A session that was given up is closed when what was started under it has ended, whatever was started since.
 func TestOldSessionIsClosedBesideNewWork(t *testing.T) {
 	t.Parallel()

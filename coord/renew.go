@@ -105,6 +105,18 @@ func (m *Machine) noteStamp(sent Time, s Stamp) {
 	k.store, k.sent, k.seen = s.Time, sent, m.now
 }
 
+// held tells whether sources wait because the store's clock was stepped.
+func (m *Machine) held() bool { return m.clock.holdUntil != 0 }
+
+// holdEnds is when the hold ends, as far as is known. What was claimed before it is old news by then: while renewals fail, nobody
+// knows whether the session lasts, because the clock may have been stepped again.
+func (m *Machine) holdEnds() Time {
+	if m.sess.failures > 0 {
+		return never
+	}
+	return m.clock.holdUntil
+}
+
 // storeTime is the store's time in µs, as far as the node knows it.
 func (m *Machine) storeTime() int64 {
 	return m.clock.store + int64(Duration(m.now-m.clock.seen)/microsecond)

@@ -58,7 +58,7 @@ func (m *Machine) pumpResources() {
 	if m.phase != phaseActive && len(m.res) == 0 {
 		return
 	}
-	if h := m.clock.holdUntil; h != 0 && m.now >= h {
+	if m.held() && m.now >= m.holdEnds() {
 		m.clock.holdUntil = 0
 		m.touchAll()
 	}
@@ -109,7 +109,7 @@ func (m *Machine) reconcile(name string) {
 }
 
 func (m *Machine) start(name string, r *resource) {
-	if m.clock.holdUntil != 0 && m.now < m.clock.holdUntil || m.sess.noticing || r.worker != 0 {
+	if m.held() || m.sess.noticing || r.worker != 0 {
 		return // looked at again when that is over
 	}
 	r.phase, r.worker, r.under, r.stuck = resourceWorking, r.fence, m.sess.id, false

@@ -104,7 +104,7 @@ func (m *Machine) Status() Status {
 		s.Waiting = "another process is a member under this node's name"
 	case m.now < m.queue.graceUntil:
 		s.Waiting = "the store's data is new: nodes may still work under data that was lost"
-	case m.clock.holdUntil != 0:
+	case m.held():
 		s.Waiting = "the store's clock was stepped forward"
 	}
 	for _, name := range sortedKeys(m.res) {

@@ -92,6 +92,20 @@ func (p *place) check(put map[string][]string) map[supervise.Why]int {
 	return killed
 }
 
+// shown tells whether a supervisor has ended a running command for this reason: chance may freeze only nodes that have none.
+func (p *place) shown(why supervise.Why) bool {
+	p.t.Helper()
+	notes := lines[note](p.t, filepath.Join(p.log, "notes"))
+	return slices.ContainsFunc(lines[supervise.Record](p.t, filepath.Join(p.log, "record")), func(r supervise.Record) bool {
+		noted := func(what string) bool {
+			return slices.ContainsFunc(notes, func(n note) bool {
+				return n.What == what && n.Pid == r.Pid && n.At >= int64(r.Started) && n.At <= int64(r.Ended)
+			})
+		}
+		return r.Why == why && noted("begin") && !noted("end")
+	})
+}
+
 // life is when a command's life ended: by its own note, or else by the supervisor that killed it.
 func (p *place) life(begin note, notes []note, records []supervise.Record) interval {
 	p.t.Helper()

@@ -140,7 +140,7 @@ func TestKill(t *testing.T) {
 		rounds = 200
 	}
 	c := newCrew(t, 3, 6, 2*ttl)
-	for range rounds {
+	for i := 0; i < rounds || i < 10*rounds && !c.shown(supervise.Orphaned); i++ {
 		c.pause(100*time.Millisecond, 1500*time.Millisecond)
 		c.feed(6)
 		n := c.victim()
@@ -161,7 +161,7 @@ func TestFreeze(t *testing.T) {
 		rounds = 50
 	}
 	c := newCrew(t, 3, 6, 2*ttl)
-	for range rounds {
+	for i := 0; i < rounds || i < 10*rounds && !c.shown(supervise.Distrusted); i++ {
 		c.pause(500*time.Millisecond, 1500*time.Millisecond)
 		c.feed(6)
 		n := c.victim()

@@ -25,7 +25,7 @@ func (s *state) begins(i, j int) {
 	if w.fence < t.fence || w.fence == t.fence && w.session != t.session {
 		s.fail("fences grow", "%s works %s under fence %d of session %s after fence %d of session %s", s.nodes[i].name, w.resource, w.fence, w.session, t.fence, t.session)
 	}
-	s.tops[w.resource] = top{w.fence, w.session}
+	s.tops[w.resource] = top{fence: w.fence, session: w.session}
 }
 
 // check looks at the whole state after each move.

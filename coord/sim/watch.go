@@ -36,6 +36,7 @@ type watch struct {
 type top struct {
 	fence   int64
 	session string
+	p       *proc
 }
 
 func (v *watch) init(n int) {
@@ -57,11 +58,13 @@ func (w *World) fail(property, format string, args ...any) {
 func (w *World) beginWork(k *worker) {
 	w.note(k.p, "works %s under fence %d", k.resource, k.fence)
 	t := w.tops[k.resource]
-	if k.fence < t.fence || k.fence == t.fence && k.session != t.session {
+	switch back := k.fence < t.fence || k.fence == t.fence && k.session != t.session; {
+	case back && !w.unseenStep(k.p, t.p):
 		w.fail("fences grow", "%s works %s under fence %d (session %s) after it was worked under %d (session %s)",
 			k.p, k.resource, k.fence, k.session, t.fence, t.session)
+	case !back:
+		w.tops[k.resource] = top{k.fence, k.session, k.p}
 	}
-	w.tops[k.resource] = top{k.fence, k.session}
 	w.working[k.resource] = append(w.working[k.resource], k)
 	w.checkOverlap(k)
 	w.checkCovered(k)
@@ -87,18 +90,18 @@ func (w *World) checkOverlap(k *worker) {
 		return
 	}
 	for _, o := range w.working[k.resource] {
-		if o != k && o.counts() && !w.unseenStep(k, o) {
+		if o != k && o.counts() && !w.unseenStep(k.p, o.p) {
 			w.fail("no overlap", "%s works %s under fence %d while %s works it under fence %d", k.p, k.resource, k.fence, o.p, o.fence)
 		}
 	}
 }
 
 // unseenStep: one of the two came after a step of the store's clock, which it could not see.
-func (w *World) unseenStep(a, b *worker) bool {
+func (w *World) unseenStep(a, b *proc) bool {
 	if w.stepped == 0 || w.now > w.stepped+2*w.setup.TTL || w.stepSize <= w.setup.TTL/20 {
 		return false
 	}
-	return a.p.answered > w.stepped || b.p.answered > w.stepped
+	return a.answered > w.stepped || b.answered > w.stepped
 }
 
 // checkCovered: work under a trust of the live incarnation is covered by the very claim in the store.

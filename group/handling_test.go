@@ -98,6 +98,7 @@ func TestExhaustedGoesToDeadLetters(t *testing.T) {
 		if got := s.said(); got != "x1 x2 x3 x4 x5 p1 z1" {
 			t.Fatalf("calls: %s", got)
 		}
+		r.wait("getting on again", func(s Status) bool { return s.Resources[0].Err == nil })
 		rej := w.source.Rejected("q")
 		if len(rej) != 2 || !errors.Is(rej[0].Err, errBad) || !errors.Is(rej[1].Err, rebalancer.ErrPermanent) {
 			t.Fatalf("rejected: %+v", rej)
@@ -160,12 +161,13 @@ func TestStopStandsStill(t *testing.T) {
 
 func TestSkipSettles(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		s := &script{w: w, fails: map[string][]error{"x": {errBad}}}
+		s := &script{w: w, fails: map[string][]error{"x": {errBad, errBad}}}
 		_ = w.source.Send("q", "x", "y")
 		cfg := w.config("a", "q")
-		cfg.Retry = Retry{Attempts: 1, Exhausted: Skip}
+		cfg.Retry = Retry{Attempts: 2, Exhausted: Skip}
 		r := w.start(cfg, s.handle)
 		w.idle()
+		r.wait("getting on again", func(s Status) bool { return s.Resources[0].Err == nil })
 		_ = r.end()
 		if c := w.source.Counts("q"); c.Done != 2 || c.Rejected != 0 {
 			t.Fatalf("source: %+v", c)

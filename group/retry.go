@@ -93,6 +93,7 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 		ev.Kind = KindSkipped
 		w.emit(ev)
 		s.add(sources.Settlement{Message: it.m, Outcome: sources.Done})
+		w.troubled(nil)
 		return settled, 0
 	case Stop:
 		ev.Kind = KindHalted
@@ -107,6 +108,7 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 		case rejected == nil:
 			ev.Kind = KindRejected
 			w.emit(ev)
+			w.troubled(nil)
 			return settled, 0
 		case !errors.Is(rejected, sources.ErrNoDeadLetter):
 			return unworked, 0 // the resource is to be given back

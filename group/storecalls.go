@@ -164,7 +164,7 @@ func (c *storeCalls) supersede(a coord.Supersede) {
 		if err == nil {
 			r, err = s.Supersede(ctx, a.Node)
 		}
-		return coord.Superseded{Req: a.Req, Code: codeOf(err, coord.Unknown), Err: err, Stamp: stampOf(r.Stamp)}
+		return coord.Superseded{Req: a.Req, Code: codeOf(err, coord.Unknown), Older: r.Older, Err: err, Stamp: stampOf(r.Stamp)}
 	}
 	c.do(timeout, call, coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: deadline("take-over of the static name", timeout)})
 }

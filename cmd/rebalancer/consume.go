@@ -91,7 +91,7 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.explain("on-failure", "move:DIR|stop")
 	f.IntVar(&c.count, "count", 0, "end after N messages were worked")
 	f.explain("count", "N")
-	f.DurationVar(&c.idle, "exit-idle", 0, "end after this time without a message")
+	f.DurationVar(&c.idle, "exit-idle", 0, "end after this time without a message; with code 1\nwhen a resource does not get on, or the group was never joined")
 	f.explain("exit-idle", "DURATION")
 }
 
@@ -154,12 +154,15 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 		return err
 	}
 	defer close()
-	ends.begin()
+	ends.begin(g.Status)
 	defer ends.end()
 	err = g.Consume(ctx, ends.wrap(handle))
 	log.Info("ended", "group", args[0], "worked", ends.worked(), "why", why(ctx))
 	if broken := (*outputError)(nil); err == nil && errors.As(context.Cause(ctx), &broken) {
 		return broken
+	}
+	if err == nil {
+		err = ends.unwell()
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func TestOnFailureStop(t *testing.T) {
 	w := newWorld(t)
 	w.put("a", "b")
 	log := filepath.Join(t.TempDir(), "log")
-	w.want(codeDone, "", "", w.consume("--on-failure", "stop", "--exit-idle", "3s", "--", "sh", "-c", `echo $RB_KEY >>"$0"; exit 65`, log)...)
+	w.want(codeFailed, "", "resource in does not get on", w.consume("--on-failure", "stop", "--exit-idle", "3s", "--", "sh", "-c", `echo $RB_KEY >>"$0"; exit 65`, log)...)
 	if b, _ := os.ReadFile(log); string(b) != "a\n" {
 		t.Errorf("worked %q", b)
 	}
@@ -160,10 +160,10 @@ func TestLinesDoNotDeleteWhatTheyDoNotHold(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(w.dir, "in", "a"), make([]byte, maxLineBody+1), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		place, code := "in", codeDone
+		place, code := "in", codeFailed
 		args := w.consume("--on-success", "delete", "--exit-idle", "3s")
 		if failure != "" {
-			place = "in/failed"
+			place, code = "in/failed", codeDone
 			args = append(args, "--on-failure", failure)
 		}
 		r := w.want(code, "", "does not fit into a line", args...)

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/group"
 )
 
 // endings ends a consume after a number of messages, or after some time without one.
@@ -16,6 +18,8 @@ type endings struct {
 	stop  context.CancelCauseFunc
 
 	mu      sync.Mutex
+	status  func() group.Status
+	trouble error // what stood in the way when nothing had come for a while
 	running int
 	done    int
 	changed chan struct{} // closed and made anew when a place may have become free
@@ -27,9 +31,10 @@ var (
 	errIdle  = errors.New("no message came for a while")
 )
 
-func (e *endings) begin() {
+func (e *endings) begin(status func() group.Status) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.status = status
 	e.changed = make(chan struct{})
 	if e.idle > 0 {
 		e.timer = time.AfterFunc(e.idle, e.idled)
@@ -46,12 +51,41 @@ func (e *endings) end() {
 
 // idled is called by the timer, which may have been started again meanwhile.
 func (e *endings) idled() {
+	trouble := troubleOf(e.status())
 	e.mu.Lock()
-	quiet := e.running == 0
-	e.mu.Unlock()
-	if quiet {
+	defer e.mu.Unlock()
+	if e.running == 0 {
+		e.trouble = trouble
 		e.stop(errIdle)
 	}
+}
+
+// troubleOf is why a node without messages may have some all the same, nil when nothing is known to stand in the way.
+func troubleOf(s group.Status) error {
+	if !s.Applied {
+		return fmt.Errorf("group %s was not joined within --exit-idle%s", s.Group, because(s.Waiting))
+	}
+	var errs []error
+	for _, r := range s.Resources {
+		if r.Err != nil {
+			errs = append(errs, fmt.Errorf("resource %s does not get on: %w", r.Name, r.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// unwell is why an end for want of messages is a failure.
+func (e *endings) unwell() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.trouble
 }
 
 func (e *endings) worked() int {

@@ -80,7 +80,7 @@ func TestCountIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		e := &endings{count: 3, stop: stop}
-		e.begin()
+		e.begin(func() group.Status { return group.Status{} })
 		defer e.end()
 		var calls, good atomic.Int32
 		h := e.wrap(func(context.Context, *rebalancer.Message) error {
@@ -109,7 +109,7 @@ func TestIdle(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		e := &endings{idle: 5 * time.Second, stop: stop}
 		began := time.Now()
-		e.begin()
+		e.begin(func() group.Status { return group.Status{Applied: true} })
 		defer e.end()
 		h := e.wrap(func(context.Context, *rebalancer.Message) error { time.Sleep(20 * time.Second); return nil })
 		time.Sleep(4 * time.Second)
@@ -117,8 +117,32 @@ func TestIdle(t *testing.T) {
 			t.Error(err)
 		}
 		<-ctx.Done()
-		if d := time.Since(began); d != 29*time.Second || context.Cause(ctx) != errIdle {
-			t.Errorf("ended after %v, %v", d, context.Cause(ctx))
+		if d := time.Since(began); d != 29*time.Second || context.Cause(ctx) != errIdle || e.unwell() != nil {
+			t.Errorf("ended after %v, %v, %v", d, context.Cause(ctx), e.unwell())
 		}
 	})
+}
+
+// An end for want of messages is a failure when some may be there all the same.
+func TestIdleInTrouble(t *testing.T) {
+	t.Parallel()
+	held := []group.ResourceStatus{{Name: "fine"}, {Name: "broken", Err: errors.New("no such queue")}}
+	for _, c := range []struct {
+		status group.Status
+		want   string
+	}{
+		{group.Status{Group: "g", Waiting: "no session in the store"}, "group g was not joined within --exit-idle: no session in the store"},
+		{group.Status{Applied: true, Resources: held}, "resource broken does not get on: no such queue"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			e := &endings{idle: time.Second, stop: stop}
+			e.begin(func() group.Status { return c.status })
+			defer e.end()
+			<-ctx.Done()
+			if err := e.unwell(); err == nil || err.Error() != c.want {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
 }

@@ -39,7 +39,8 @@ type Config struct {
 	// Concurrency is the number of handlers at once on one resource. 1 means strict order; more means order per
 	// message key (see Key), and messages without a key in any order. Must be 1 for ConsumeBatch. Defaults to 1.
 	Concurrency int
-	// Key gives the order key of a message when Concurrency is above 1; "" for none. It must not block.
+	// Key gives the order key of a message when Concurrency is above 1; "" for none. It must not block; a message
+	// for which it panics fails.
 	// Defaults to Message.Key.
 	Key func(*rebalancer.Message) string
 	// MaxConcurrency is the number of handlers at once on this node, all resources together; they take turns.

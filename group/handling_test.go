@@ -202,6 +202,31 @@ func TestPanicIsAnError(t *testing.T) {
 	})
 }
 
+// A message whose key is not known fails, and the others go on.
+func TestPanicOfKeyIsAFailure(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		_ = w.source.Send("q", "x", "y")
+		cfg := w.config("a", "q")
+		cfg.Concurrency, cfg.Retry.Attempts = 2, 2
+		cfg.Key = func(m *rebalancer.Message) string {
+			if string(m.Body) == "x" {
+				panic("oh no")
+			}
+			return m.ID
+		}
+		s := &script{w: w}
+		r := w.start(cfg, s.handle)
+		w.idle()
+		_ = r.end()
+		if got := s.said(); got != "y1" {
+			t.Fatalf("calls: %s", got)
+		}
+		if e, _ := w.event("a", KindRejected); e.Attempt != 2 || e.Err.Error() != "Config.Key: panic: oh no" {
+			t.Fatalf("event %+v", e)
+		}
+	})
+}
+
 func TestGoexitGivesTheResourceUp(t *testing.T) {
 	for _, concurrency := range []int{1, 2} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {

@@ -1,6 +1,8 @@
 package group
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -107,21 +109,34 @@ func (l *lanes) room() (int, bool) {
 }
 
 func (l *lanes) put(m *rebalancer.Message) {
-	key := m.Key
-	if f := l.w.env.cfg.Key; f != nil {
-		key = f(m)
-	}
+	it := item{m: m}
+	key := l.w.keyOf(&it)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inHand++
 	la := l.byKey[key]
 	if key == "" || la == nil {
 		la = l.newLane(key)
-		la.push(item{m: m})
+		la.push(it)
 		l.readyLocked(la)
 		return
 	}
-	la.push(item{m: m})
+	la.push(it)
+}
+
+// keyOf is a message's order key. Where the user's function panics it is the message's own, and the message fails: without its key it may
+// not be worked.
+func (w *worker) keyOf(it *item) (key string) {
+	f := w.env.cfg.Key
+	if f == nil {
+		return it.m.Key
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			key, it.err = it.m.Key, fmt.Errorf("Config.Key: %w", &panicError{r, debug.Stack()})
+		}
+	}()
+	return f(it.m)
 }
 
 // newLane takes an empty lane into use.

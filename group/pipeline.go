@@ -85,7 +85,12 @@ func (w *worker) attempt(s *settler, it *item) (verdict, time.Duration) {
 		w.freeSlot()
 		return unworked, 0
 	}
-	err := w.slotted(it.m)
+	err := it.err
+	if err == nil {
+		err = w.slotted(it.m)
+	} else {
+		w.freeSlot()
+	}
 	if err != nil {
 		return w.failed(s, it, err)
 	}

@@ -27,7 +27,7 @@ func Static(names ...string) Resources {
 // form of the node's source is reported and not worked.
 func Registered() Resources { return Resources{origin: coord.OriginRegistered} }
 
-// Discover asks list on the coordinator only, every so often. An error keeps the last list; a name must be missing
+// Discover asks list on the coordinator only, every so often. An error or a panic keeps the last list; a name must be missing
 // twice to go, and a shrink by more than 30 % is held back and reported. The interval 0 means DefaultDiscoverEvery.
 func Discover(every time.Duration, list func(context.Context) ([]string, error)) Resources {
 	if every == 0 {

@@ -9,11 +9,14 @@ import (
 
 func TestDiscover(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		list := []string{"x", "y"}
+		list, broken := []string{"x", "y"}, false
 		cfg := w.config("a")
 		cfg.Resources = Discover(time.Minute, func(context.Context) ([]string, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			if broken {
+				panic("oh no")
+			}
 			if list == nil {
 				return nil, errBad
 			}
@@ -27,6 +30,14 @@ func TestDiscover(t *testing.T) {
 		r.holds("x", "y")
 		set("x", "y", "z")
 		r.holds("x", "y", "z")
+		w.mu.Lock()
+		broken = true
+		w.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		r.holds("x", "y", "z")
+		w.mu.Lock()
+		broken = false
+		w.mu.Unlock()
 		set("x", "y", "z", "")
 		time.Sleep(10 * time.Minute)
 		r.holds("x", "y", "z")

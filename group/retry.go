@@ -24,7 +24,8 @@ const (
 // item is a message in hand.
 type item struct {
 	m        *rebalancer.Message
-	failures int // in this process; paces the backoff
+	failures int   // in this process; paces the backoff
+	err      error // why it fails without its handler being called; nil: it does not
 }
 
 // backoff is a random wait below the backoff after so many failures (from 0).

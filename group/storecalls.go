@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,13 +206,23 @@ func (c *storeCalls) commit(a coord.Commit) {
 // list asks for the discovered resources and puts them into the source's form.
 func (c *storeCalls) list(a coord.List, cfg *Config) {
 	call := func(ctx context.Context) coord.Event {
-		names, err := cfg.Resources.list(ctx)
+		names, err := discover(ctx, cfg.Resources.list)
 		if err == nil {
 			names, err = canonical(cfg.Source, names)
 		}
 		return coord.Listed{Req: a.Req, Names: names, Err: err}
 	}
 	c.do(listTimeout, call, coord.Listed{Req: a.Req, Err: deadline("discovery of resources", listTimeout)})
+}
+
+// discover calls the user's code; a panic is an error.
+func discover(ctx context.Context, list func(context.Context) ([]string, error)) (names []string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &panicError{r, debug.Stack()}
+		}
+	}()
+	return list(ctx)
 }
 
 func (c *storeCalls) accept(incarnation string) {

@@ -23,6 +23,9 @@ func (b base) Write(ctx context.Context, f func(*sqlstore.Tx) error) error {
 	return b.s.do(ctx, func(file *file) error { return file.write(ctx, f) })
 }
 
+// Urgent is Write: all that write wait for the file's lock alike.
+func (b base) Urgent(ctx context.Context, f func(*sqlstore.Tx) error) error { return b.Write(ctx, f) }
+
 func (b base) Read(ctx context.Context, f func(*sqlstore.Tx) error) error {
 	return b.s.do(ctx, func(file *file) error { return file.read(ctx, f) })
 }

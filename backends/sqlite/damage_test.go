@@ -100,9 +100,9 @@ func freeze(path string) error {
 	}
 	ctx := context.Background()
 	return s.base().Write(ctx, func(t *sqlstore.Tx) error {
-		_, err := t.Q.ExecContext(t.Ctx, `INSERT INTO entries (grp, name, value, version, session, gone) VALUES (?, ?, ?, 1, ?, 0)`,
-			[]byte("g"), []byte("of the frozen"), []byte("v"), []byte{})
-		if err != nil {
+		t.Add(sqlstore.Statement{SQL: `INSERT INTO entries (grp, name, value, version, session, gone) VALUES (?, ?, ?, 1, ?, 0)`,
+			Args: []any{[]byte("g"), []byte("of the frozen"), []byte("v"), []byte{}}})
+		if err := t.Flush(); err != nil {
 			return err
 		}
 		fmt.Println("frozen")

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -74,10 +75,12 @@ func (f *file) write(ctx context.Context, fn func(*sqlstore.Tx) error) error {
 	}
 	// From here on nothing waits for anybody, and a call that is broken off could leave the outcome open.
 	inner := context.WithoutCancel(ctx)
-	t := &sqlstore.Tx{Ctx: inner, Q: f.writer}
-	err := f.prepare(t)
+	t, err := f.prepare(inner, f.writer, 0)
 	if err == nil {
 		err = fn(t)
+	}
+	if err == nil {
+		err = t.Flush()
 	}
 	if err != nil {
 		return f.rollback(inner, err)
@@ -101,29 +104,31 @@ func (f *file) rollback(ctx context.Context, cause error) error {
 	return cause
 }
 
-// prepare reads the clocks and the record in an open transaction.
-func (f *file) prepare(t *sqlstore.Tx) error {
+// prepare reads the clocks and the record in an open transaction. now is 0, or the time since boot that a reader took before.
+func (f *file) prepare(ctx context.Context, c *sql.Conn, now int64) (*sqlstore.Tx, error) {
 	if id, err := identify(f.store.path); err != nil || id != f.id {
-		return errMoved
+		return nil, errMoved
 	}
-	r, err := readRecord(t.Ctx, t.Q)
+	r, err := readRecord(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	boot, err := sinceBoot()
-	if err != nil {
-		return err
-	}
-	if t.Now == 0 { // a reader took the time before
-		t.Now = boot
+	if now == 0 {
+		if now, err = sinceBoot(); err != nil {
+			return nil, err
+		}
 	}
 	if r == nil || r.identity != f.id.String() || r.boot != bootID() {
-		return errMoved
+		return nil, errMoved
 	}
-	t.Now += r.zero
-	t.Wall = f.store.wall()
-	t.Incarnation, t.Since = r.incarnation, r.since
-	return nil
+	t := &sqlstore.Tx{Now: now + r.zero, Incarnation: r.incarnation, Since: r.since}
+	t.Dialect = sqlstore.Dialect{
+		Now:         strconv.FormatInt(t.Now, 10),
+		Wall:        strconv.FormatInt(f.store.wall(), 10),
+		Incarnation: sqlstore.Literal(r.incarnation),
+	}
+	t.Run = func(ss []sqlstore.Statement) error { return sqlstore.Run(ctx, c, &t.Dialect, ss) }
+	return t, nil
 }
 
 func (f *file) read(ctx context.Context, fn func(*sqlstore.Tx) error) error {
@@ -140,10 +145,13 @@ func (f *file) read(ctx context.Context, fn func(*sqlstore.Tx) error) error {
 	if err := f.store.patiently(ctx, func() error { _, err := c.ExecContext(inner, "BEGIN"); return err }); err != nil {
 		return err
 	}
-	t := &sqlstore.Tx{Ctx: inner, Q: c, Now: now}
-	err = f.store.patiently(ctx, func() error { t.Now = now; return f.prepare(t) })
+	var t *sqlstore.Tx
+	err = f.store.patiently(ctx, func() error { t, err = f.prepare(inner, c, now); return err })
 	if err == nil {
 		err = fn(t)
+	}
+	if err == nil {
+		err = t.Flush()
 	}
 	_, end := c.ExecContext(inner, "ROLLBACK")
 	return errors.Join(err, end)

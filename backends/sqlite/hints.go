@@ -99,17 +99,14 @@ func (e *ears) wake(at [2]string) {
 // Wake writes the hints for other processes, and removes old ones.
 func (b base) Wake(t *sqlstore.Tx, group string, addresses []string) error {
 	for _, a := range addresses {
-		_, err := t.Q.ExecContext(t.Ctx, `INSERT INTO hints (grp, address, origin, at) VALUES (?, ?, ?, ?)`, []byte(group), []byte(a), b.s.origin, t.Now)
-		if err != nil {
-			return err
-		}
+		t.Add(sqlstore.Statement{SQL: `INSERT INTO hints (grp, address, origin, at) VALUES (?, ?, ?, ?)`,
+			Args: []any{[]byte(group), []byte(a), b.s.origin, t.Now}})
 	}
-	if len(addresses) == 0 {
-		return nil
+	if len(addresses) > 0 {
+		t.Add(sqlstore.Statement{SQL: `DELETE FROM hints WHERE seq IN (SELECT seq FROM hints ORDER BY seq LIMIT ?) AND at < ?`,
+			Args: []any{int64(2*len(addresses) + 16), t.Now - keepHints}})
 	}
-	_, err := t.Q.ExecContext(t.Ctx, `DELETE FROM hints WHERE seq IN (SELECT seq FROM hints ORDER BY seq LIMIT ?) AND at < ?`,
-		2*len(addresses)+16, t.Now-keepHints)
-	return err
+	return nil
 }
 
 // Woken hints at once to listeners of this process.

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"strings"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -11,14 +9,17 @@ import (
 
 // Base is what a database's own package gives.
 type Base interface {
-	// Write runs f in a transaction that is durable when Write returns nil. An error that does not match
-	// backends.ErrUnknown says that nothing was applied. f may be run again after it failed.
+	// Write runs f in a transaction, which is durable when Write returns nil. Statements that f leaves in the Tx are sent with
+	// the commit. An error that does not match backends.ErrUnknown says that nothing was applied; an error of f comes
+	// back so. f may be run again after it failed, or after what it has sent failed.
 	Write(ctx context.Context, f func(*Tx) error) error
+	// Urgent is Write for renewals, which nothing else that the process does may hold up.
+	Urgent(ctx context.Context, f func(*Tx) error) error
 	// Read runs f in a transaction that only reads. Tx.Now is not later than what f sees.
 	Read(ctx context.Context, f func(*Tx) error) error
 	// Listen is backends.Session.Listen; ended is closed when the session ends through this handle.
 	Listen(ctx context.Context, ended <-chan struct{}, group, address string, hint func()) error
-	// Wake is called in the transaction with the addresses of the transactions that were applied.
+	// Wake is called in the transaction with the addresses of the transactions that are applied.
 	Wake(tx *Tx, group string, addresses []string) error
 	// Woken is called after that transaction has ended well.
 	Woken(group string, addresses []string)
@@ -31,58 +32,43 @@ type Base interface {
 	ShortestTTL() time.Duration
 }
 
-// Querier is a connection or a transaction.
-type Querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+// Statement is one SQL statement in the words of Dialect, and what becomes of its outcome.
+type Statement struct {
+	SQL  string
+	Args []any // int64, string, []byte, or [][]byte for a list
+	// Row is called for each row that it returns; nil: it returns none, or they do not matter. dest are *int64, *string, *[]byte.
+	// A NULL gives zero, "" or nil.
+	Row func(scan Scan) error
+	// Done is called with the number of rows that it changed; nil: it does not matter.
+	Done func(changed int64) error
 }
 
-// Tx is an open transaction.
+// Scan reads the columns of a row.
+type Scan func(dest ...any) error
+
+// Tx is an open transaction. The clock and the incarnation are there after the first Flush at the latest.
 type Tx struct {
-	Ctx         context.Context
-	Q           Querier
-	Now         int64 // the store's clock in µs
-	Wall        int64 // wall time in µs, for versions; drawn after the locks
+	Now         int64 // the store's clock in µs, the same during the whole transaction
 	Incarnation string
 	Since       int64 // µs of the store's clock; 0: proved that nobody works under an earlier incarnation
-	// Rebind rewrites ? placeholders; nil leaves them.
-	Rebind func(string) string
-	// Lock orders the writers of these keys, where the database lets writers run side by side; nil where it does not. It
-	// may move Now and Wall on.
-	Lock func(group string, keys []string) error
+	Dialect     Dialect
+	// Run carries out statements in order, in one round trip where the database can.
+	Run func([]Statement) error
+
+	pending []Statement
 }
 
-func (t *Tx) exec(query string, args ...any) (int64, error) {
-	if t.Rebind != nil {
-		query = t.Rebind(query)
-	}
-	r, err := t.Q.ExecContext(t.Ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
+// Add queues statements for the next Flush, or for the commit.
+func (t *Tx) Add(ss ...Statement) { t.pending = append(t.pending, ss...) }
 
-// query runs f for each row.
-func (t *Tx) query(f func(*sql.Rows) error, query string, args ...any) error {
-	if t.Rebind != nil {
-		query = t.Rebind(query)
-	}
-	rows, err := t.Q.QueryContext(t.Ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			_ = rows.Close()
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		_ = rows.Close()
-		return err
-	}
-	return rows.Close()
+// Flush carries out what is queued.
+func (t *Tx) Flush() error { return t.Run(t.Pending()) }
+
+// Pending takes what is queued.
+func (t *Tx) Pending() []Statement {
+	ss := t.pending
+	t.pending = nil
+	return ss
 }
 
 func (t *Tx) stamp() backends.Stamp {
@@ -92,9 +78,6 @@ func (t *Tx) stamp() backends.Stamp {
 	}
 	return s
 }
-
-// marks is n placeholders.
-func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
 // nobody is the session of an entry that is not bound. Not nil: that would be NULL.
 func nobody() []byte { return []byte{} }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,41 +11,37 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/storereq"
 )
 
-// errRaced undoes one transaction whose entry was changed under it.
-var errRaced = errors.New("an entry changed under the transaction")
+var (
+	// errRaced undoes a commit when an entry was changed under it in spite of the locks.
+	errRaced = errors.New("an entry changed under the transaction")
+	// errNothing undoes a commit that changes nothing.
+	errNothing = errors.New("nothing to commit")
+)
 
+// Commit loads what the transactions depend on, locked, in one round trip, decides on it here, and writes the
+// outcome with the commit in another.
 func (s *session) Commit(ctx context.Context, r backends.CommitRequest) (backends.CommitReply, error) {
 	if err := storereq.Commit(r); err != nil {
 		return backends.CommitReply{}, err
 	}
 	var reply backends.CommitReply
 	var wake []string
-	err := s.base.Write(ctx, func(t *Tx) (err error) {
-		reply, wake = backends.CommitReply{Stamp: t.stamp()}, nil
-		barred, err := s.standing(t)
-		if err != nil {
+	var err error
+	for range 5 {
+		err = s.base.Write(ctx, func(t *Tx) (err error) {
+			reply, wake, err = s.commit(t, r)
 			return err
+		})
+		if !errors.Is(err, errRaced) || errors.Is(err, backends.ErrUnknown) {
+			break
 		}
-		for i := range r.Txns {
-			res := backends.Result{Err: barred.from(&r.Txns[i])}
-			if res.Err == nil {
-				if res, err = s.one(t, r.Incarnation, &r.Txns[i]); err != nil {
-					return err
-				}
-			}
-			if res.Err == nil {
-				wake = append(wake, r.Txns[i].Wake...)
-			}
-			reply.Results = append(reply.Results, res)
-		}
-		slices.Sort(wake)
-		wake = slices.Compact(wake)
-		return s.base.Wake(t, s.group, wake)
-	})
-	if errors.Is(err, backends.ErrUnknown) {
-		return unknown(len(r.Txns), err), nil
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNothing):
+		return reply, nil
+	case errors.Is(err, backends.ErrUnknown):
+		return unknown(len(r.Txns), err), nil
+	case err != nil:
 		return backends.CommitReply{}, err
 	}
 	s.base.Woken(s.group, wake)
@@ -61,172 +56,137 @@ func unknown(txns int, cause error) backends.CommitReply {
 	return backends.CommitReply{Results: results}
 }
 
-// one carries out one transaction within a savepoint.
-func (s *session) one(t *Tx, incarnation string, txn *backends.Txn) (backends.Result, error) {
-	switch {
-	case incarnation != t.Incarnation:
-		return backends.Result{Err: backends.ErrIncarnation}, nil
-	case txn.Grace > 0 && t.Since != 0 && t.Now < t.Since+txn.Grace.Microseconds():
-		return backends.Result{Err: backends.ErrGrace}, nil
+func (s *session) commit(t *Tx, r backends.CommitRequest) (backends.CommitReply, []string, error) {
+	keys := keysOf(r.Txns)
+	b := &board{tx: t, session: s.id, cells: make(map[string]*cell, len(keys))}
+	if t.Dialect.Lock != nil && len(keys) > 0 {
+		t.Add(t.Dialect.Lock(s.group, keys)...)
 	}
-	if _, err := t.exec(`SAVEPOINT one`); err != nil {
-		return backends.Result{}, err
+	s.load(t, b, keys)
+	if err := t.Flush(); err != nil {
+		return backends.CommitReply{}, nil, err
 	}
-	res, err := s.apply(t, txn)
-	if err == nil && res.Err == nil {
-		_, err = t.exec(`RELEASE SAVEPOINT one`)
-		return res, err
-	}
-	if err != nil && !errors.Is(err, errRaced) {
-		return res, err
-	}
-	if err != nil {
-		res = backends.Result{Err: backends.ErrConflict}
-	}
-	if _, err := t.exec(`ROLLBACK TO SAVEPOINT one`); err != nil {
-		return res, err
-	}
-	_, err = t.exec(`RELEASE SAVEPOINT one`)
-	return res, err
-}
-
-// row is what stands in the table for a key, alive or not.
-type row struct {
-	version int64
-	session string
-	gone    bool // deleted, or bound to a session that is dead for certain
-}
-
-func (s *session) apply(t *Tx, txn *backends.Txn) (backends.Result, error) {
-	rows, err := s.rows(t, txn)
-	if err != nil {
-		return backends.Result{}, err
-	}
-	current := make(map[string]int64, len(txn.Checks))
-	holds := true
-	for _, c := range txn.Checks {
-		current[c.Key] = 0
-		if r, ok := rows[c.Key]; ok && !r.gone {
-			current[c.Key] = r.version
+	for _, k := range keys {
+		if b.cells[k.Name] == nil && k.Absent && t.Dialect.Placeholders {
+			return backends.CommitReply{}, nil, fmt.Errorf("%w: a row was removed", errRaced)
 		}
-		holds = holds && current[c.Key] == c.Version
+		if b.cells[k.Name] == nil {
+			b.cells[k.Name] = &cell{gone: true}
+		}
 	}
-	if !holds {
-		return backends.Result{Err: backends.ErrConflict, Versions: current}, nil
+	reply := backends.CommitReply{Stamp: t.stamp()}
+	var wake []string
+	reply.Results, wake = b.decide(r)
+	if s.store(t, b) == 0 && len(wake) == 0 {
+		return reply, nil, errNothing
 	}
-	for _, key := range txn.Deletes {
-		if r, ok := rows[key]; ok {
-			if err := s.bury(t, key, r); err != nil {
-				return backends.Result{}, err
+	return reply, wake, s.base.Wake(t, s.group, wake)
+}
+
+// keysOf are the keys of all transactions, sorted.
+func keysOf(txns []backends.Txn) []Key {
+	found := map[string]Key{}
+	note := func(name string, write, absent bool) {
+		k := found[name]
+		found[name] = Key{Name: name, Write: k.Write || write, Absent: k.Absent || absent}
+	}
+	for i := range txns {
+		for _, c := range txns[i].Checks {
+			note(c.Key, false, c.Version == 0)
+		}
+		for _, p := range txns[i].Puts {
+			note(p.Key, true, true)
+		}
+		for _, key := range txns[i].Deletes {
+			note(key, true, false)
+		}
+	}
+	keys := make([]Key, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		keys = append(keys, found[name])
+	}
+	return keys
+}
+
+// load settles which of the sessions behind the keys, and whether the own one, live, so that nothing can change it before
+// the transaction ends; then it reads.
+func (s *session) load(t *Tx, b *board, keys []Key) {
+	const behind = `id IN (SELECT session FROM {t}entries WHERE grp = ? AND name IN (??) AND session <> ?)`
+	var lists [][]any
+	for chunk := range slices.Chunk(keys, t.Dialect.mostKeys()) {
+		names := make([][]byte, len(chunk))
+		for i, k := range chunk {
+			names[i] = []byte(k.Name)
+		}
+		lists = append(lists, []any{[]byte(s.group), names, nobody()})
+	}
+	for _, list := range lists {
+		t.endDead(behind, list...)
+	}
+	for _, list := range lists {
+		t.hold(behind, list...)
+	}
+	t.hold(`id = ?`, []byte(s.id))
+	b.barred = barred{bound: backends.ErrSessionLost, all: backends.ErrSessionLost}
+	t.Add(s.own(func(alive, superseded bool) { b.barred = standing(alive && !s.over(), superseded) }))
+	for _, list := range lists {
+		t.Add(Statement{
+			SQL: `SELECT e.name, e.version, e.session, e.gone, CASE WHEN e.session = ? OR s.expires > {now} THEN 1 ELSE 0 END` +
+				` FROM {t}entries e LEFT JOIN {t}sessions s ON s.id = e.session WHERE e.grp = ? AND e.name IN (??)`,
+			Args: []any{nobody(), list[0], list[1]},
+			Row:  b.read,
+		})
+	}
+	t.Add(Statement{SQL: `SELECT {wall}`, Row: func(scan Scan) error { return scan(&b.wall) }})
+}
+
+func (b *board) read(scan Scan) error {
+	var name, session []byte
+	var version, gone, alive int64
+	if err := scan(&name, &version, &session, &gone, &alive); err != nil {
+		return err
+	}
+	b.cells[string(name)] = &cell{stored: true, was: version, version: version, session: string(session), gone: gone != 0 || alive == 0}
+	return nil
+}
+
+// store writes the cells that changed, and removes the rows that only held a place. It gives the number that changed.
+func (s *session) store(t *Tx, b *board) (changed int) {
+	var idle [][]byte
+	for _, name := range slices.Sorted(maps.Keys(b.cells)) {
+		c := b.cells[name]
+		if !c.changed {
+			if c.stored && c.was == 0 {
+				idle = append(idle, []byte(name))
 			}
+			continue
 		}
-	}
-	versions := make(map[string]int64, len(txn.Puts))
-	for _, p := range txn.Puts {
-		r, there := rows[p.Key]
-		if versions[p.Key], err = s.put(t, p, r, there); err != nil {
-			return backends.Result{}, err
+		changed++
+		gone, value := int64(0), c.value
+		if c.gone {
+			gone = 1
 		}
+		if value == nil {
+			value = []byte{}
+		}
+		to := Statement{Args: []any{value, c.version, []byte(c.session), gone, []byte(s.group), []byte(name)}}
+		if c.stored {
+			to.SQL = `UPDATE {t}entries SET value = ?, version = ?, session = ?, gone = ? WHERE grp = ? AND name = ? AND version = ?`
+			to.Args, to.Done = append(to.Args, c.was), raced
+		} else {
+			to.SQL = `INSERT INTO {t}entries (value, version, session, gone, grp, name) VALUES (?, ?, ?, ?, ?, ?)`
+		}
+		t.Add(to)
 	}
-	return backends.Result{Versions: versions}, nil
+	for chunk := range slices.Chunk(idle, t.Dialect.mostKeys()) {
+		t.Add(Statement{SQL: `DELETE FROM {t}entries WHERE grp = ? AND name IN (??) AND version = 0`, Args: []any{[]byte(s.group), chunk}})
+	}
+	return changed
 }
 
-// rows reads what stands for the keys of a transaction, after it has ordered itself with those that write them and with
-// the renewals of the sessions behind them.
-func (s *session) rows(t *Tx, txn *backends.Txn) (map[string]row, error) {
-	wanted := map[string]bool{}
-	for _, c := range txn.Checks {
-		wanted[c.Key] = true
-	}
-	for _, p := range txn.Puts {
-		wanted[p.Key] = true
-	}
-	for _, key := range txn.Deletes {
-		wanted[key] = true
-	}
-	keys := slices.Sorted(maps.Keys(wanted))
-	if t.Lock != nil {
-		if err := t.Lock(s.group, keys); err != nil {
-			return nil, err
-		}
-	}
-	rows := make(map[string]row, len(keys))
-	sessions := map[string]bool{} // dead
-	for chunk := range slices.Chunk(keys, keysPerQuery) {
-		args := []any{[]byte(s.group)}
-		for _, key := range chunk {
-			args = append(args, []byte(key))
-		}
-		err := t.query(func(r *sql.Rows) error {
-			var name, session []byte
-			var out row
-			var gone int
-			if err := r.Scan(&name, &out.version, &session, &gone); err != nil {
-				return err
-			}
-			out.session, out.gone = string(session), gone != 0
-			rows[string(name)] = out
-			if out.session != "" && out.session != s.id {
-				sessions[out.session] = false
-			}
-			return nil
-		}, `SELECT name, version, session, gone FROM entries WHERE grp = ? AND name IN (`+marks(len(chunk))+`)`, args...)
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(sessions)) {
-		dead, err := settle(t, id)
-		if err != nil {
-			return nil, err
-		}
-		sessions[id] = dead
-	}
-	for key, r := range rows {
-		r.gone = r.gone || sessions[r.session]
-		rows[key] = r
-	}
-	return rows, nil
-}
-
-// settle finds out whether a session is dead so that nothing can change it before the transaction ends.
-func settle(t *Tx, id string) (dead bool, err error) {
-	alive, err := touch(t, []byte(id))
-	if alive || err != nil {
-		return false, err
-	}
-	_, err = t.exec(`UPDATE sessions SET expires = -1 WHERE id = ? AND expires <= ?`, []byte(id), t.Now)
-	return true, err // it is ended now, or was removed
-}
-
-func (s *session) bury(t *Tx, key string, r row) error {
-	n, err := t.exec(`UPDATE entries SET gone = 1, value = ?, session = ? WHERE grp = ? AND name = ? AND version = ?`,
-		nobody(), nobody(), []byte(s.group), []byte(key), r.version)
-	return raced(n, err)
-}
-
-func (s *session) put(t *Tx, p backends.Put, r row, there bool) (int64, error) {
-	bound, value := nobody(), p.Value
-	if p.Bound {
-		bound = []byte(s.id)
-	}
-	if value == nil {
-		value = []byte{}
-	}
-	if !there {
-		_, err := t.exec(`INSERT INTO entries (grp, name, value, version, session, gone) VALUES (?, ?, ?, ?, ?, 0)`,
-			[]byte(s.group), []byte(p.Key), value, t.Wall, bound)
-		return t.Wall, err
-	}
-	version := max(r.version+1, t.Wall)
-	n, err := t.exec(`UPDATE entries SET value = ?, version = ?, session = ?, gone = 0 WHERE grp = ? AND name = ? AND version = ?`,
-		value, version, bound, []byte(s.group), []byte(p.Key), r.version)
-	return version, raced(n, err)
-}
-
-func raced(n int64, err error) error {
-	if err == nil && n != 1 {
+func raced(n int64) error {
+	if n != 1 {
 		return fmt.Errorf("%w: %d rows", errRaced, n)
 	}
-	return err
+	return nil
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/storereq"
@@ -17,32 +16,35 @@ func Open(ctx context.Context, b Base, o backends.SessionOptions) (backends.Sess
 	s := &session{base: b, id: rand.Text(), group: o.Group, ttl: o.TTL, ended: make(chan struct{})}
 	var proof string
 	proof, s.release = b.Proof(o.TTL)
-	if err := b.Write(ctx, func(t *Tx) error { return s.insert(t, o.Node, proof) }); err != nil {
+	var t *Tx
+	if err := b.Write(ctx, func(tx *Tx) error { t = tx; s.insert(t, o.Node, proof); return nil }); err != nil {
 		s.release() // also when it may have been opened: nobody works under it
 		return nil, err
 	}
+	s.opened = t.stamp()
 	return s, nil
 }
 
 // insert gives the session its row, and its place in the order of opening: after all that were opened before it, also when
 // the clock was set back.
-func (s *session) insert(t *Tx, node, proof string) error {
-	if err := t.order(s.group); err != nil {
-		return err
+func (s *session) insert(t *Tx, node, proof string) {
+	t.order(s.group, node)
+	t.Add(Statement{
+		SQL: `INSERT INTO {t}sessions (id, grp, node, expires, ttl, touched, superseded, proof, opened)` +
+			` SELECT ?, ?, ?, {now} + ?, ?, 0, 0, ?, CASE WHEN l.last >= {now} THEN l.last + 1 ELSE {now} END` +
+			` FROM (SELECT coalesce(max(opened), 0) AS last FROM {t}sessions WHERE grp = ?) l`,
+		Args: []any{[]byte(s.id), []byte(s.group), []byte(node), s.ttl.Microseconds(), s.ttl.Microseconds(), []byte(proof), []byte(s.group)},
+	}, Statement{
+		SQL: `SELECT opened FROM {t}sessions WHERE id = ?`, Args: []any{[]byte(s.id)},
+		Row: func(scan Scan) error { return scan(&s.number) },
+	})
+}
+
+// order waits for those who open or supersede sessions of the node at the same time.
+func (t *Tx) order(group, node string) {
+	if t.Dialect.Order != nil && node != "" {
+		t.Add(t.Dialect.Order(group, node)...)
 	}
-	s.opened, s.number = t.stamp(), t.Now
-	err := t.query(func(r *sql.Rows) error {
-		var last int64
-		err := r.Scan(&last)
-		s.number = max(s.number, last+1)
-		return err
-	}, `SELECT coalesce(max(opened), 0) FROM sessions WHERE grp = ?`, []byte(s.group))
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(`INSERT INTO sessions (id, grp, node, expires, ttl, touched, opened, superseded, proof) VALUES (?, ?, ?, ?, ?, 0, ?, 0, ?)`,
-		[]byte(s.id), []byte(s.group), []byte(node), t.Now+s.ttl.Microseconds(), s.ttl.Microseconds(), s.number, []byte(proof))
-	return err
 }
 
 // Groups lists the groups that have an entry which is not bound.
@@ -50,23 +52,29 @@ func Groups(ctx context.Context, b Base) ([]string, error) {
 	var names []string
 	err := b.Read(ctx, func(t *Tx) error {
 		names = nil
-		return t.query(func(r *sql.Rows) error {
-			var name []byte
-			if err := r.Scan(&name); err != nil {
+		t.Add(Statement{
+			SQL: `SELECT DISTINCT grp FROM {t}entries WHERE gone = 0 AND session = ? ORDER BY grp`, Args: []any{nobody()},
+			Row: func(scan Scan) error {
+				var name []byte
+				err := scan(&name)
+				names = append(names, string(name))
 				return err
-			}
-			names = append(names, string(name))
-			return nil
-		}, `SELECT DISTINCT grp FROM entries WHERE gone = 0 AND session = ? ORDER BY grp`, nobody())
+			},
+		})
+		return nil
 	})
 	return names, err
 }
 
 // Rows counts what is stored of sessions and of entries bound to one.
-func Rows(ctx context.Context, b Base) (n int, err error) {
-	err = b.Read(ctx, func(t *Tx) error {
-		return t.query(func(r *sql.Rows) error { return r.Scan(&n) },
-			`SELECT (SELECT count(*) FROM sessions) + (SELECT count(*) FROM entries WHERE session <> ?)`, nobody())
+func Rows(ctx context.Context, b Base) (int, error) {
+	var n int64
+	err := b.Read(ctx, func(t *Tx) error {
+		t.Add(Statement{
+			SQL:  `SELECT (SELECT count(*) FROM {t}sessions) + (SELECT count(*) FROM {t}entries WHERE session <> ?)`,
+			Args: []any{nobody()}, Row: func(scan Scan) error { return scan(&n) },
+		})
+		return nil
 	})
-	return n, err
+	return int(n), err
 }

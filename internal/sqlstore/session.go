@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -44,86 +45,95 @@ func (s *session) over() bool {
 	}
 }
 
+// Renew is one round trip; a refusal is two, to learn the reason.
 func (s *session) Renew(ctx context.Context, r backends.RenewRequest) (backends.RenewReply, error) {
 	if err := storereq.Keys(r.Keys); err != nil {
 		return backends.RenewReply{}, err
 	}
-	var reply backends.RenewReply
-	var refused error
-	err := s.base.Write(ctx, func(t *Tx) error {
-		reply, refused = backends.RenewReply{Stamp: t.stamp()}, nil
-		alive, err := s.extend(t, r.Incarnation)
-		if err != nil {
-			return err
-		}
-		if !alive {
-			refused, err = s.whyNot(t)
-			return err
-		}
-		if r.Incarnation != t.Incarnation {
-			refused = backends.ErrIncarnation
-			return nil
-		}
-		if r.Sweep {
-			if err := sweep(t, s.group); err != nil {
-				return err
-			}
-		}
-		reply.Keys, reply.Digests, err = report(t, s.group, r)
-		return err
-	})
+	reply, renewed, err := s.extend(ctx, r)
 	if err != nil {
 		return backends.RenewReply{}, err
 	}
-	if refused == backends.ErrSessionLost {
+	if !renewed {
+		return s.refusal(ctx, r.Incarnation)
+	}
+	if r.Sweep { // on its own: it must not hold up the renewal, and what it leaves is swept the next time
+		_ = s.base.Write(ctx, func(t *Tx) error { t.sweep(s.group); return nil })
+	}
+	return reply, nil
+}
+
+// extend renews the session if it is well and the incarnation is the live one.
+func (s *session) extend(ctx context.Context, r backends.RenewRequest) (reply backends.RenewReply, renewed bool, err error) {
+	if s.over() {
+		return reply, false, nil
+	}
+	var t *Tx
+	err = s.base.Urgent(ctx, func(tx *Tx) error {
+		t, renewed = tx, false
+		t.Add(Statement{
+			SQL:  `UPDATE {t}sessions SET expires = {now} + ? WHERE id = ? AND expires > {now} AND superseded = 0 AND {incarnation} = ?`,
+			Args: []any{s.ttl.Microseconds(), []byte(s.id), r.Incarnation},
+			Done: func(n int64) error { renewed = n == 1; return nil },
+		})
+		reply.Keys, reply.Digests = t.report(s.group, r)
+		return nil
+	})
+	if err == nil {
+		reply.Stamp = t.stamp()
+	}
+	return reply, renewed, err
+}
+
+// report queues the questions of a renewal; the maps are filled when they are answered.
+func (t *Tx) report(group string, r backends.RenewRequest) (map[string]backends.KeyState, map[string]backends.Digest) {
+	keys := make(map[string]backends.KeyState, len(r.Keys))
+	t.readKeys(group, r.Keys, true, func(e backends.Entry) {
+		keys[e.Key] = backends.KeyState{Version: e.Version, Session: e.Session, Left: e.Left}
+	})
+	digests := make(map[string]backends.Digest, len(r.Digests))
+	for _, prefix := range r.Digests {
+		digests[prefix] = backends.Digest{Left: -1}
+		t.readPrefix(group, prefix, true, func(e backends.Entry) {
+			d := digests[prefix]
+			d.Add(e.Key, e.Version, e.Left)
+			digests[prefix] = d
+		})
+	}
+	return keys, digests
+}
+
+// refusal finds out why a renewal extended nothing, and makes sure that it stays so: an earlier attempt may still be under way.
+func (s *session) refusal(ctx context.Context, incarnation string) (backends.RenewReply, error) {
+	var reply backends.RenewReply
+	refused := error(nil)
+	err := s.base.Urgent(ctx, func(t *Tx) error {
+		refused = backends.ErrSessionLost
+		t.endDead(`id = ?`, []byte(s.id))
+		t.hold(`id = ?`, []byte(s.id))
+		t.Add(s.own(func(alive, superseded bool) { refused = s.why(alive, superseded) }))
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		reply = backends.RenewReply{Stamp: t.stamp()}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return backends.RenewReply{}, err
+	case refused == backends.ErrSessionLost:
 		s.end()
+	case refused == nil && incarnation == reply.Incarnation:
+		return backends.RenewReply{}, errors.New("the renewal came to nothing, since the store changed meanwhile; try again")
+	case refused == nil:
+		refused = backends.ErrIncarnation
 	}
 	return reply, refused
 }
 
-// extend renews the session if the incarnation is the live one; it tells whether the session is alive.
-func (s *session) extend(t *Tx, incarnation string) (bool, error) {
-	if s.over() {
-		return false, nil
-	}
-	if incarnation != t.Incarnation {
-		return s.well(t)
-	}
-	n, err := t.exec(`UPDATE sessions SET expires = ? WHERE id = ? AND expires > ? AND superseded = 0`, t.Now+s.ttl.Microseconds(), []byte(s.id), t.Now)
-	return n == 1, err
-}
-
-// touch makes sure that the session is alive, and stays so until the transaction ends.
-func (s *session) touch(t *Tx) (bool, error) {
-	if s.over() {
-		return false, nil
-	}
-	return touch(t, []byte(s.id))
-}
-
-func touch(t *Tx, id []byte) (bool, error) {
-	n, err := t.exec(`UPDATE sessions SET touched = touched + 1 WHERE id = ? AND expires > ?`, id, t.Now)
-	return n == 1, err
-}
-
-func report(t *Tx, group string, r backends.RenewRequest) (map[string]backends.KeyState, map[string]backends.Digest, error) {
-	keys := make(map[string]backends.KeyState, len(r.Keys))
-	err := readKeys(t, group, r.Keys, true, func(e backends.Entry) {
-		keys[e.Key] = backends.KeyState{Version: e.Version, Session: e.Session, Left: e.Left}
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	digests := make(map[string]backends.Digest, len(r.Digests))
-	for _, prefix := range r.Digests {
-		d := backends.Digest{Left: -1}
-		err := readPrefix(t, group, prefix, true, func(e backends.Entry) { d.Add(e.Key, e.Version, e.Left) })
-		if err != nil {
-			return nil, nil, err
-		}
-		digests[prefix] = d
-	}
-	return keys, digests, nil
+// why is the reason for which the session is not well, for good; nil when it is.
+func (s *session) why(alive, superseded bool) error {
+	return standing(alive && !s.over(), superseded).bound
 }
 
 func (s *session) Listen(ctx context.Context, address string, hint func()) error {
@@ -137,18 +147,9 @@ func (s *session) Listen(ctx context.Context, address string, hint func()) error
 }
 
 func (s *session) Close(ctx context.Context) error {
-	err := s.base.Write(ctx, func(t *Tx) error { return remove(t, []byte(s.id)) })
+	err := s.base.Write(ctx, func(t *Tx) error { t.remove([]byte(s.id)); return nil })
 	if err == nil {
 		s.end()
 	}
-	return err
-}
-
-// remove takes out a session with all that is bound to it.
-func remove(t *Tx, id []byte) error {
-	if _, err := t.exec(`DELETE FROM sessions WHERE id = ?`, id); err != nil {
-		return err
-	}
-	_, err := t.exec(`UPDATE entries SET gone = 1, value = ?, session = ? WHERE session = ?`, nobody(), nobody(), id)
 	return err
 }

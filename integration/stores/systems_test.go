@@ -1,0 +1,94 @@
+//go:build linux
+
+package stores
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/backends/sqlite"
+)
+
+var (
+	seed = flag.Uint64("seed", 0, "of the random runs; 0: another one for each run")
+	soak = flag.Bool("soak", false, "run the long version of the random runs")
+	only = flag.String("store", "", "run only over stores whose name begins so")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// system is a store's server, or whatever takes its place, for one test.
+type system struct {
+	group string
+	ttl   time.Duration
+	addr  string // host:port of the server; "": there is none
+	open  func(t *testing.T, addr string) backends.Store
+
+	// Faults; nil where the store has no such thing. The last one undoes what the one before it did.
+	kill, restart, freeze, thaw func()
+	// lose empties the store, or takes it back to what it was when keep was called, under the nodes that use it.
+	wipe, keep, back func()
+}
+
+// kind is a store on a version of its server.
+type kind struct {
+	name  string
+	start func(t *testing.T) *system
+}
+
+func kinds() []kind {
+	return []kind{{"sqlite", startSQLite}}
+}
+
+func startSQLite(t *testing.T) *system {
+	path := filepath.Join(t.TempDir(), "group.db")
+	return &system{group: "g", ttl: 2 * time.Second, open: func(t *testing.T, _ string) backends.Store {
+		t.Helper()
+		s, err := sqlite.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}}
+}
+
+// overAll runs a test over each store in both modes.
+func overAll(t *testing.T, test func(t *testing.T, sys *system, global bool)) {
+	t.Helper()
+	ran := 0
+	for _, k := range kinds() {
+		if !strings.HasPrefix(k.name, *only) {
+			continue
+		}
+		ran++
+		for mode, global := range map[string]bool{"resource barrier": false, "global barrier": true} {
+			t.Run(fmt.Sprintf("%s/%s", k.name, mode), func(t *testing.T) {
+				t.Parallel()
+				test(t, k.start(t), global)
+			})
+		}
+	}
+	if ran == 0 {
+		t.Fatalf("no store has a name that begins with %q", *only)
+	}
+}
+
+// random is the chance of one test, and says how to have it again.
+func random(t *testing.T) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	top, _, _ := strings.Cut(t.Name(), "/")
+	t.Logf("replay: go test ./integration/stores -run '^%s$' -args -seed=%d -soak=%v", top, s, *soak)
+	return rand.New(rand.NewPCG(s, 0))
+}

@@ -41,7 +41,7 @@ const (
 	KindLost       = EventKind(coord.KindLost)       // the claim is not ours any more
 	KindStuck      = EventKind(coord.KindStuck)      // handlers outlived Drain + Grace
 	KindDeclined   = EventKind(coord.KindDeclined)   // the node cannot open the resource and leaves it to others for a while
-	KindStore      = EventKind(coord.KindStore)      // the store failed a request or lost its data
+	KindStore      = EventKind(coord.KindStore)      // the store failed a request, lost its data, or warns about its set-up
 	KindResources  = EventKind(coord.KindResources)  // the list of resources changed, is held back, or could not be read
 	KindLeft       = EventKind(coord.KindLeft)       // the node left the group
 

@@ -68,6 +68,7 @@ func newNode(ctx context.Context, g *Group, t task) *node {
 		n.slots = make(chan struct{}, g.cfg.MaxConcurrency)
 	}
 	n.calls = newStoreCalls(ctx, &g.cfg, n.post)
+	n.calls.about.warned = func(w string) { n.emit(Event{Kind: KindStore, Reason: w}) }
 	n.machine = coord.New(g.machineConfig())
 	n.due.Store(int64(n.clock.now()))
 	return n

@@ -28,6 +28,8 @@ type Status struct {
 	// Waiting says why the node does not get on, "" when it does; Awaited is how many claims it waits for.
 	Waiting string
 	Awaited int
+	// Warnings are what the store says about its set-up that makes the promises weaker, as of the last session's beginning.
+	Warnings []string
 	// Resources held here, sorted by name.
 	Resources []ResourceStatus
 }

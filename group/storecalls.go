@@ -24,6 +24,7 @@ type storeCalls struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	hints  *hints
+	about  inspection
 
 	mu       sync.Mutex
 	sessions map[string]*openSession
@@ -112,9 +113,21 @@ func (c *storeCalls) open(a coord.OpenSession) {
 		c.mu.Unlock()
 		stamp := stampOf(s.Opened())
 		c.accept(stamp.Incarnation)
+		c.inspect(timeout)
 		return coord.Opened{Req: a.Req, Session: s.ID(), TTL: coord.Duration(s.TTL()), Stamp: stamp}
 	}
 	c.do(timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
+}
+
+// inspect asks the store about its set-up, beside everything else.
+func (c *storeCalls) inspect(timeout time.Duration) {
+	c.wg.Add(1)
+	go func() {
+		defer c.wg.Done()
+		ctx, cancel := context.WithTimeout(c.ctx, timeout)
+		defer cancel()
+		c.about.ask(ctx, c.store)
+	}()
 }
 
 // discard closes a session that was opened too late to be used.

@@ -48,22 +48,30 @@ func (m *Machine) barrierOpenAwaited() bool {
 	return m.cfg.Mode == GlobalBarrier && !m.barrierLets()
 }
 
-// pumpBarrier says so, once this node has stopped for the closed barrier. What is stuck does not hold the others up.
-func (m *Machine) pumpBarrier() {
+// stopsHere tells whether the barrier is closed, and what runs here has stopped, but this node has not said so yet. What is stuck does
+// not hold the others up.
+func (m *Machine) stopsHere() bool {
 	b := &m.bar
 	if m.cfg.Mode != GlobalBarrier || m.phase != phaseActive || b.version == 0 || b.value.Open || b.acked >= b.value.Generation {
-		return
+		return false
 	}
 	if m.waitsFor(callClaims) {
-		return
+		return false
 	}
 	for _, r := range m.res { // any
 		if (r.fence != 0 || r.worker != 0 || r.ghost != 0) && !r.stuck {
-			return
+			return false
 		}
 	}
-	b.acked = b.value.Generation
-	m.member.dirty = true
+	return true
+}
+
+// pumpBarrier says so, once this node has stopped for the closed barrier.
+func (m *Machine) pumpBarrier() {
+	if m.stopsHere() && m.eldersStopped() {
+		m.bar.acked = m.bar.value.Generation
+		m.member.dirty = true
+	}
 }
 
 // allStopped tells the coordinator whether every live member has stopped for the closed barrier.

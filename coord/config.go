@@ -140,6 +140,12 @@ const (
 	GuardReleaseAssignment                    // H4: releases check the node's assignment entry
 	GuardNextRewrite                          // H5: an entry is rewritten when the next owner of something held changes
 	GuardStoreStep                            // a stepped store clock delays the opening of sources
+	GuardSupersede                            // S1: a new process of a static name closes the session of the older one
+	GuardOwnSession                           // S2: a claim that carries the own name is not the own claim
+	GuardSupersededEnds                       // S4: a process that was superseded does not rejoin
+	GuardOwnEntry                             // S4: a process of a static name looks whether another one overwrote its member entry
+	GuardReservedEnds                         // S6: the coordinator is woken when a reserved share ends
+	GuardElders                               // global: a process has stopped only when the older ones of its static name have
 	guardEnd
 )
 

@@ -176,7 +176,9 @@ func (m *Machine) reserve(node string) bool {
 		return false
 	}
 	m.lead.reserved[node] = until
-	m.planBy(m.now + Time(left))
+	if m.has(GuardReservedEnds) {
+		m.planBy(m.now + Time(left))
+	}
 	return true
 }
 

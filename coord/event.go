@@ -99,7 +99,8 @@ type Doubt struct {
 // Superseded answers Supersede.
 type Superseded struct {
 	Req   uint64
-	Code  Code // OK, Failed, Unknown, SessionLost
+	Code  Code // OK, Failed, Unknown, SessionLost, Taken
+	Older int  // superseded sessions that still live
 	Stamp Stamp
 	Err   error
 }

@@ -113,6 +113,9 @@ func (m *Machine) followed(c call, ev ReadDone) {
 			continue
 		}
 		states[e.Key] = KeyState{Version: e.Version, Session: e.Session, Left: e.Left}
+		if v, err := DecodeClaim(e.Value); err == nil && v.Node == m.cfg.Node && !m.has(GuardOwnSession) {
+			m.obtained(v.Resource, e.Version)
+		}
 		switch e.Key {
 		case LeaderKey:
 			leader = e

@@ -51,6 +51,9 @@ type Member struct {
 	Leaving   bool              `json:"leaving,omitempty"`
 	// Static: the name outlives its process, and so does its share for a while.
 	Static bool `json:"static,omitempty"`
+	// Born orders the processes of a static name: the store's time (µs) when this one opened its first session, or later than that of
+	// the one that it took over from. The store may go back to an entry of an older one.
+	Born int64 `json:"born_us,omitempty"`
 	// Draining: the node asks to be given nothing.
 	Draining bool `json:"draining,omitempty"`
 	// Stopped is the newest generation for which the node has stopped (GlobalBarrier).

@@ -10,8 +10,10 @@ type memberState struct {
 	unknown  bool  // a write's outcome is to be resolved by reading
 	retryAt  Time
 	declined map[string]decline
-	draining bool // the node asks to be given nothing
-	joined   bool // this process was a member once
+	draining bool  // the node asks to be given nothing
+	joined   bool  // this process was a member once
+	born     int64 // Member.Born
+	wroteAt  Time  // when the last write was answered
 	// declineEnd is when the first of them ends; 0: none is to end.
 	declineEnd Time
 }
@@ -29,11 +31,12 @@ const (
 
 // reset forgets what was of the session; what the node declined stays.
 func (s *memberState) reset() {
-	*s = memberState{declined: s.declined, declineEnd: s.declineEnd, draining: s.draining, joined: s.joined}
+	*s = memberState{declined: s.declined, declineEnd: s.declineEnd, draining: s.draining, joined: s.joined, born: s.born}
 }
 
 // ownSeen looks at the entry under the node's own name, as it was read while settling.
 func (m *Machine) ownSeen(e Entry) {
+	foreign := e.Version != 0 && !m.ownInstance(e)
 	switch {
 	case e.Version != 0 && e.Session == m.sess.id:
 		m.member.version = e.Version // ours, perhaps from a write whose answer was lost
@@ -43,14 +46,16 @@ func (m *Machine) ownSeen(e Entry) {
 			m.member.dirty = true // what it says may be old
 			m.activate()
 		}
-	case e.Version != 0 && !m.ownInstance(e) && m.cfg.StaticID && m.member.joined:
-		// It was a member, and finds a live newer process under its name: two that took turns would never end.
-		m.fail(ErrSuperseded)
-	case e.Version != 0 && !m.ownInstance(e) && m.cfg.StaticID && !m.set.took:
-		m.takeOver()
-	case e.Version != 0 && !m.ownInstance(e) && !m.cfg.StaticID:
+	case foreign && !m.cfg.StaticID:
 		m.occupied(e)
+	case foreign && m.member.joined && m.bornBefore(e):
+		m.superseded() // two that took turns would never end
+	case foreign && !m.set.took:
+		m.takeOver()
 	default:
+		if foreign {
+			m.bearAfter(e)
+		}
 		m.member.version, m.member.unknown = e.Version, false
 		m.phase = phaseJoining
 	}
@@ -118,6 +123,9 @@ func (m *Machine) memberValue() Member {
 		Priority: c.Priority, Weight: c.Weight, Max: c.MaxResources, Labels: c.Labels,
 		Leaving: m.leave.asked, Stopped: m.bar.acked, Static: c.StaticID, Draining: m.member.draining,
 	}
+	if c.StaticID {
+		v.Born = m.member.born
+	}
 	for name, d := range m.member.declined {
 		if d.until != 0 {
 			v.Declined = append(v.Declined, name)
@@ -151,6 +159,7 @@ func (m *Machine) listsWritten(ev Committed) {
 func (m *Machine) memberWritten(ev Committed) {
 	s := &m.member
 	r := outcome(ev, 0)
+	s.wroteAt = m.now
 	switch r.Code {
 	case OK:
 		s.version = r.Versions[MemberKey(m.cfg.Node)]
@@ -235,6 +244,9 @@ func (m *Machine) endDeclines() {
 
 func (m *Machine) wakeMember(w *wake) {
 	w.by(m.member.declineEnd)
+	if m.set.elders && m.stopsHere() && !m.waitsFor(callSupersede) {
+		w.by(m.set.elderAt)
+	}
 	if m.mayWriteMember() {
 		w.by(max(m.member.retryAt, m.now))
 	}

@@ -25,6 +25,9 @@ func (m *Machine) pumpRenew() {
 		if m.has(GuardRenewAssignment) {
 			r.Keys = append(r.Keys, AssignmentKey(m.cfg.Node))
 		}
+		if m.cfg.StaticID {
+			r.Keys = append(r.Keys, MemberKey(m.cfg.Node))
+		}
 		if m.cfg.Mode == GlobalBarrier {
 			r.Keys = append(r.Keys, BarrierKey)
 		}
@@ -74,6 +77,7 @@ func (m *Machine) renewed(c call, ev Renewed) {
 	}
 	m.leaderSeen(c.sent, ev.Keys[LeaderKey])
 	if m.phase == phaseActive {
+		m.ownEntrySeen(c.sent, ev.Keys)
 		m.watchedSeen(c, ev.Keys)
 	}
 	m.digestsSeen(ev.Digests)

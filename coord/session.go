@@ -63,6 +63,9 @@ func (m *Machine) opened(c call, ev Opened) {
 	s.renew = scale(m.cfg.Renew, ev.TTL, m.cfg.TTL)
 	s.margin = scale(m.cfg.Margin, ev.TTL, m.cfg.TTL)
 	s.renewAt = c.sent + Time(s.renew)
+	if m.member.born == 0 {
+		m.member.born = ev.Stamp.Time
+	}
 	m.trustFrom(c.sent)
 	m.noteStamp(c.sent, ev.Stamp)
 	m.do(Listen{Session: s.id, Address: NodeAddress(m.cfg.Node)})

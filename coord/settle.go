@@ -10,6 +10,8 @@ type settingsState struct {
 	reborn  bool // this session saw a new incarnation: a coordinator waits for the known nodes
 	retryAt Time
 	took    bool // this session superseded an older process of the name
+	elders  bool // which may still work
+	elderAt Time // no look at that before
 	foreign Time // since when another process of this name has been in the way
 }
 

@@ -6,7 +6,33 @@ package coord
 func (m *Machine) takeOver() {
 	m.phase = phaseSettling
 	m.set.known = false
-	m.do(Supersede{Req: m.ask(call{kind: callSupersede}), Session: m.sess.id, Node: m.cfg.Node, Timeout: m.timeout()})
+	if !m.has(GuardSupersede) {
+		m.set.took = true
+		return
+	}
+	m.supersede()
+}
+
+// bornBefore tells whether this process is older than the one behind a member entry of its static name.
+func (m *Machine) bornBefore(e Entry) bool {
+	v, err := DecodeMember(e.Value)
+	return err == nil && m.member.born < v.Born
+}
+
+// bearAfter makes this process the newer one of the two, since it is about to overwrite the entry of the other.
+func (m *Machine) bearAfter(e Entry) {
+	if v, err := DecodeMember(e.Value); err == nil {
+		m.member.born = max(m.member.born, v.Born+1)
+	}
+}
+
+// ownEntrySeen takes what a renewal tells of the own member entry: a process that opened its session before this one, and joined after
+// it, has overwritten it.
+func (m *Machine) ownEntrySeen(sent Time, keys map[string]KeyState) {
+	s := &m.member
+	if m.cfg.StaticID && m.has(GuardOwnEntry) && sent > s.wroteAt && !m.waitsFor(callMember) && keys[MemberKey(m.cfg.Node)].Version != s.version {
+		m.set.known = false
+	}
 }
 
 func (m *Machine) onSuperseded(ev Superseded) {
@@ -18,7 +44,12 @@ func (m *Machine) onSuperseded(ev Superseded) {
 	case OK:
 		m.noteStamp(c.sent, ev.Stamp)
 		m.foreign(ev.Stamp)
+		again := m.set.took
 		m.set.took = true // the entry that is read now may be overwritten
+		m.set.elders, m.set.elderAt = ev.Older > 0, m.now+Time(m.fastPoll())
+		if again {
+			return
+		}
 		m.notify(Notify{Kind: KindWaiting, Reason: "an older process of this node's static name was told to stop: what it holds comes when it releases it, or when its session ends"})
 	case SessionLost:
 		m.sessionLost("the store says that the session has ended")
@@ -27,13 +58,34 @@ func (m *Machine) onSuperseded(ev Superseded) {
 	default:
 		m.storeFailed("take-over of the static name", ev.Err)
 		m.set.retryAt = m.now + Time(100*millisecond)
+		m.set.elderAt = m.set.retryAt
 	}
+}
+
+// eldersStopped tells whether no older process of this node's static name works any more, and looks again if that is not known: it
+// speaks for them when all are to stop.
+func (m *Machine) eldersStopped() bool {
+	if !m.has(GuardElders) {
+		return true
+	}
+	if m.set.elders && m.now >= m.set.elderAt && !m.waitsFor(callSupersede) {
+		m.supersede()
+	}
+	return !m.set.elders
+}
+
+func (m *Machine) supersede() {
+	m.do(Supersede{Req: m.ask(call{kind: callSupersede}), Session: m.sess.id, Node: m.cfg.Node, Timeout: m.timeout()})
 }
 
 // superseded: a newer process took this node's static name. What runs here is drained and released, which hands it over at once; the node
 // does not come back.
 func (m *Machine) superseded() {
 	if m.leave.superseded {
+		return
+	}
+	if !m.has(GuardSupersededEnds) {
+		m.sessionLost("a newer process took the name")
 		return
 	}
 	m.notify(Notify{Kind: KindWaiting, Reason: ErrSuperseded.Error() + ": draining"})

@@ -130,6 +130,9 @@ func (d *storeData) sum(c *canon, h *sum, clock vtime) {
 	for _, id := range ids {
 		h.text(id)
 		h.add(uint64(c.length(max(d.sessions[id].ends-clock, -longPast))))
+		if d.sessions[id].taken {
+			h.add(5)
+		}
 	}
 	if d.record {
 		h.add(1)

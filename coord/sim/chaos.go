@@ -16,21 +16,23 @@ func (w *World) begin(f Fault) {
 		return
 	}
 	w.note(nil, "fault %s", f)
-	var p *proc
-	if f.Node >= 0 {
-		p = w.procs[f.Node]
-	}
+	p := w.target(f)
 	up := p != nil && !p.dead
+	latest := up && p == w.procs[f.Node]
 	switch f.Kind {
+	case FaultDouble:
+		if p := w.procs[f.Node]; p != nil && !p.dead && w.setup.Nodes[f.Node].StaticID && len(w.elders) < maxElders {
+			w.start(f.Node, p.name, w.lists[f.Node])
+		}
 	case FaultCrash:
 		if up {
 			p.crash()
-			w.again(f)
+			w.again(f, latest)
 		}
 	case FaultLeave:
 		if up {
 			p.when(func() { p.step(coord.Leave{}) })
-			w.again(f)
+			w.again(f, latest)
 		}
 	case FaultFreeze:
 		if up && !p.frozen {
@@ -60,14 +62,17 @@ func (w *World) begin(f Fault) {
 
 // again plans the next process at the place of one that crashes or leaves: never, for a quarter of them, except at the
 // first place, so that somebody is left.
-func (w *World) again(f Fault) {
+func (w *World) again(f Fault, latest bool) {
+	if !latest {
+		return // another one runs there
+	}
 	if f.Arg == 0 && f.Node > 0 {
 		w.gone[f.Node] = true
 		return
 	}
 	life := w.lives[f.Node]
 	w.at(f.At+f.Dur+ms, func() {
-		if f.Arg%2 == 1 {
+		if f.Arg%2 == 1 && !w.setup.Nodes[f.Node].StaticID {
 			w.names[f.Node] = fmt.Sprintf("%s.%d", w.setup.Nodes[f.Node].Name, life+1)
 		}
 		w.revive(f.Node, life)
@@ -141,6 +146,9 @@ func (w *World) stepClock(d vtime) {
 // heal ends all faults: frozen processes thaw, and every place that is not empty for good gets a process.
 func (w *World) heal() {
 	w.healed = true
+	for _, p := range w.elders {
+		p.thaw()
+	}
 	w.active = nil
 	w.note(nil, "all faults are over")
 	for r, there := range w.existing() {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -39,6 +40,7 @@ const (
 	FaultOpen      FaultKind = "open"       // sources cannot be opened; Arg: only resource Arg, -1: any
 	FaultStuck     FaultKind = "stuck"      // handlers do not return
 	FaultSlow      FaultKind = "slow"       // drains take up to Arg longer
+	FaultDouble    FaultKind = "double"     // a second process with the same static name starts
 	FaultDoubt     FaultKind = "doubt"      // somebody refuses the fence of resource Arg
 )
 
@@ -74,6 +76,9 @@ func (s *Setup) kinds() []weighted {
 	}
 	if c.of("steps").percent(25) {
 		w = append(w, weighted{FaultStep, 3})
+	}
+	if slices.ContainsFunc(s.Nodes, func(n NodeSetup) bool { return n.StaticID }) {
+		w = append(w, weighted{FaultDouble, 6})
 	}
 	if s.Origin == "discovered" {
 		w = append(w, weighted{FaultListError, 4}, weighted{FaultFlap, 4})

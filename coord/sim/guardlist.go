@@ -28,13 +28,23 @@ func by(x *Schedule, c *Cover, g Guarded) Guarded {
 	return g
 }
 
+// in is a row that the worlds of a profile show.
+func in(p Profile, g Guarded) Guarded {
+	g.Profile = p
+	return g
+}
+
+// ownEntry covers what tells an older process of a static name that it was superseded.
+var ownEntry = Cover{"own entry", coord.GuardOwnEntry, "the older process finds that its member entry is another's, unless its answers are lost"}
+
+func covers(c Cover, g Guarded) Guarded {
+	g.Cover = &c
+	return g
+}
+
 func machineGuards() []Guarded {
 	any := func(name string, g coord.Guards, rule string, breaks ...string) Guarded {
 		return Guarded{Name: name, Machine: g, Rule: rule, Breaks: breaks, Engine: BySimulation, Seeds: 600}
-	}
-	in := func(p Profile, g Guarded) Guarded {
-		g.Profile = p
-		return g
 	}
 	return []Guarded{
 		any("trust", coord.GuardTrust, "work ends when the node's own trust does", covered, overlap),
@@ -65,6 +75,12 @@ func machineGuards() []Guarded {
 		by(lateClaim(), nil, any("claim assignment", coord.GuardClaimAssignment, "H4: claims check the assignment entry: a hand-over needs no renewal", settles)),
 		by(lateRelease(), nil, any("release assignment", coord.GuardReleaseAssignment, "H4: releases check the assignment entry: a hand-over needs no renewal", settles)),
 		in(HintsAlone, any("next rewrite", coord.GuardNextRewrite, "H5: an entry is rewritten when the next owner changes", settles)),
+		in(StaticNames, covers(ownEntry, any("supersede", coord.GuardSupersede, "S1: a new process of a static name closes the session of the older one", settles))),
+		in(StaticNames, any("own session", coord.GuardOwnSession, "S2: a claim that carries the own name is not the own claim", covered, fences, overlap)),
+		in(StaticNames, any("superseded ends", coord.GuardSupersededEnds, "S4: a process that was superseded does not rejoin", settles)),
+		in(StaticRaces, any(ownEntry.Name, coord.GuardOwnEntry, "S4: a process of a static name looks whether another one overwrote its member entry", settles)),
+		in(StaticNames, any("reserved ends", coord.GuardReservedEnds, "S6: the coordinator is woken when a reserved share ends", settles)),
+		in(StaticNames, any("elders", coord.GuardElders, "a process has stopped only when the older ones of its static name have", barrier)),
 		any("store step", coord.GuardStoreStep, "a stepped store clock delays the opening of sources", overlap),
 	}
 }
@@ -86,6 +102,8 @@ func storeGuards() []Guarded {
 		by(lateWrite(), &Cover{"epoch", coord.GuardEpoch, "but for the settings, only coordinators write what outlives a session, and their leader entry ends with it"},
 			any("commit of the living", StoreCommitAlive, "an ended session commits nothing", deposed)),
 		any("put versions", StorePutVersions, "versions grow across delete and re-create", writer, fences),
+		in(StaticNames, covers(ownEntry, any("supersede refuses", StoreSupersedeRefuses, "S1: a superseded session can neither be renewed nor bind anything", settles))),
+		in(StaticNames, any("supersede keeps", StoreSupersedeKeeps, "S1, S5: what a superseded session holds stays until its end", covered, overlap)),
 		any("atomic checks", StoreAtomicChecks, "checks that do not hold change nothing", deposed),
 	}
 }

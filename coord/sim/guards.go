@@ -19,18 +19,18 @@ const (
 
 // Guarded is one row of the table: guards that are removed together, and what then breaks.
 type Guarded struct {
-	Name    string
-	Machine coord.Guards
-	Store   StoreGuards
-	Rule    string
-	Breaks  []string // the properties of which one must be violated
-	Engine  Engine
-	Profile Profile  // for BySimulation
-	Seeds   int64    // of the profile, from 0: one of them must fail
-	Search  Scenario // for BySearch
-	// Schedule and Cover are for BySchedule. Where there is a Cover, nothing breaks before it is removed as well.
-	Schedule *Schedule
-	Cover    *Cover
+	Name     string
+	Machine  coord.Guards
+	Store    StoreGuards
+	Rule     string
+	Breaks   []string // the properties of which one must be violated
+	Engine   Engine
+	Profile  Profile   // for BySimulation
+	Seeds    int64     // of the profile, from 0: one of them must fail
+	Search   Scenario  // for BySearch
+	Schedule *Schedule // for BySchedule
+	// Cover is another guard without which nothing breaks. Not for BySearch.
+	Cover *Cover
 }
 
 // Cover is another guard that covers one completely: each keeps the promise alone.
@@ -65,9 +65,9 @@ func Markdown() string {
 			by = "search, " + g.Search.Name
 		case BySchedule:
 			by = "schedule, " + g.Schedule.Name
-			if g.Cover != nil {
-				breaks = fmt.Sprintf("nothing alone: covered by %q (%s); removed together: %s", g.Cover.Name, g.Cover.Why, breaks)
-			}
+		}
+		if g.Cover != nil {
+			breaks = fmt.Sprintf("nothing alone: covered by %q (%s); removed together: %s", g.Cover.Name, g.Cover.Why, breaks)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", g.Name, g.Rule, breaks, by)
 	}
@@ -83,21 +83,43 @@ func (g *Guarded) Shown() (*Violation, error) {
 	case BySchedule:
 		return g.played()
 	}
+	all, passes := g.removals()
 	for seed := range g.Seeds {
-		s := NewProfile(g.Profile, seed)
-		s.Without |= g.Machine
-		s.Store |= g.Store
-		v := NewWorld(s, NewSchedule(&s)).Run()
+		v := g.world(seed, all)
 		if v == nil || !g.expects(v) {
 			continue
 		}
-		s = NewProfile(g.Profile, seed)
-		if w := NewWorld(s, NewSchedule(&s)).Run(); w != nil {
-			return nil, fmt.Errorf("seed %d fails with all guards: %w", seed, w)
+		for _, p := range passes {
+			if w := g.world(seed, p); w != nil {
+				return nil, fmt.Errorf("seed %d fails without %#x of the machine and %#x of the store: %w", seed, uint64(p.machine), uint16(p.store), w)
+			}
 		}
 		return v, nil
 	}
 	return nil, nil
+}
+
+// removed are guards that are taken out together.
+type removed struct {
+	machine coord.Guards
+	store   StoreGuards
+}
+
+// removals are what must break the promise, and what must not.
+func (g *Guarded) removals() (all removed, passes []removed) {
+	passes, all = []removed{{}}, removed{g.Machine, g.Store}
+	if g.Cover != nil {
+		passes = append(passes, all)
+		all.machine |= g.Cover.Machine
+	}
+	return all, passes
+}
+
+func (g *Guarded) world(seed int64, out removed) *Violation {
+	s := NewProfile(g.Profile, seed)
+	s.Without |= out.machine
+	s.Store |= out.store
+	return NewWorld(s, NewSchedule(&s)).Run()
 }
 
 func (g *Guarded) searched() (*Violation, error) {
@@ -115,14 +137,9 @@ func (g *Guarded) searched() (*Violation, error) {
 }
 
 func (g *Guarded) played() (*Violation, error) {
-	type removed struct {
-		machine coord.Guards
-		store   StoreGuards
-	}
-	passes, all := []removed{{}}, removed{g.Machine, g.Store}
+	all, passes := g.removals()
 	if g.Cover != nil {
-		passes = append(passes, all, removed{machine: g.Cover.Machine})
-		all.machine |= g.Cover.Machine
+		passes = append(passes, removed{machine: g.Cover.Machine})
 	}
 	for _, p := range passes {
 		v, err := g.Schedule.Play(p.machine, p.store)

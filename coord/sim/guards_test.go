@@ -41,7 +41,7 @@ func TestGuardsListed(t *testing.T) {
 		machine |= g.Machine
 		store |= g.Store
 	}
-	for g := coord.Guards(1); g <= coord.GuardStoreStep; g <<= 1 {
+	for g := coord.Guards(1); g <= coord.GuardElders; g <<= 1 {
 		if machine&g == 0 {
 			t.Errorf("guard %#x of the machine is not in the table", uint64(g))
 		}

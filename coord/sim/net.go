@@ -108,6 +108,10 @@ func (p *proc) open(a coord.OpenSession) {
 	p.calls.others++
 	p.request(coord.Duration(p.w.setup.TTL/6), func() func() {
 		re := p.w.store.open(p.w.now, p.name, a)
+		p.w.opener[re.Session], p.since = p, p.w.now
+		if p.joined == 0 {
+			p.joined = p.w.now
+		}
 		return func() {
 			p.session, p.linc = re.Session, re.Stamp.Incarnation
 			p.step(re)
@@ -126,6 +130,16 @@ func (p *proc) closeSession(a coord.CloseSession) {
 		p.w.store.end(p.w.now, a.Session)
 		return func() { p.step(coord.Closed{Req: a.Req}) }
 	}, func(coord.Code) { p.step(coord.Closed{Req: a.Req}) })
+}
+
+func (p *proc) supersede(a coord.Supersede) {
+	p.request(a.Timeout, func() func() {
+		re := p.w.store.supersede(p.w.now, a, func(id string) bool {
+			old := p.w.opener[id]
+			return p.w.setup.Proof && old != nil && old.dead
+		})
+		return func() { p.step(re) }
+	}, func(code coord.Code) { p.step(coord.Superseded{Req: a.Req, Code: code, Err: errAway}) })
 }
 
 func (p *proc) renew(a coord.Renew) {

@@ -18,8 +18,12 @@ type proc struct {
 	c       chance
 
 	dead     bool // crashed or finished: no more steps
+	trusted  bool // when it was last looked at
 	frozen   bool
 	began    vtime
+	joined   vtime    // when the store opened its first session; 0: none yet
+	since    vtime    // and the latest
+	wrote    vtime    // its member entry
 	answered vtime    // when the first answer of the store came; 0: none yet
 	held     []func() // what happened to a frozen process, for when it thaws
 	trust    coord.Time
@@ -41,6 +45,9 @@ type tally struct{ renews, reads, commits, others int }
 
 func (w *World) start(place int, name string, static []string) *proc {
 	w.lives[place]++
+	if old := w.procs[place]; old != nil && !old.dead {
+		w.elders = append(w.elders, old)
+	}
 	p := &proc{w: w, place: place, life: w.lives[place], name: name, static: static, clock: w.setup.Nodes[place].Clock,
 		began: w.now, workers: map[string]*worker{}}
 	p.c = w.c.of("proc", int64(place), int64(p.life))
@@ -153,6 +160,9 @@ func (p *proc) do(a coord.Action) {
 	case coord.Commit:
 		p.calls.commits++
 		p.commit(a)
+	case coord.Supersede:
+		p.calls.others++
+		p.supersede(a)
 	case coord.Listen:
 		p.listen(a)
 	case coord.List:
@@ -184,6 +194,7 @@ func (p *proc) finished(a coord.Finish) {
 			p.w.fail("finish", "%s finished while it works %s", p.name, k.resource)
 		}
 	}
+	p.w.ended(p)
 }
 
 // crash kills the process with all its workers; what it sent is still on its way.
@@ -193,6 +204,7 @@ func (p *proc) crash() {
 	for _, k := range p.all {
 		p.w.endWork(k)
 	}
+	p.w.ended(p)
 }
 
 func (p *proc) freeze() {

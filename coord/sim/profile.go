@@ -12,6 +12,8 @@ const (
 	ForgetGlobal Profile = "forget, global" // rollbacks beside rebalances of a group with a global barrier
 	ForgetLate   Profile = "forget, late"   // rollbacks while answers are on their way
 	FailedReads  Profile = "failed reads"   // reads fail, and hints are lost
+	StaticNames  Profile = "static names"   // processes of one name at one time, and restarts
+	StaticRaces  Profile = "static races"   // processes of one name that join at the same time
 	HintsAlone   Profile = "hints alone"    // changes of the plan while hand-overs are under way, no hint lost, and no polls
 )
 
@@ -43,6 +45,17 @@ func NewProfile(p Profile, seed int64) Setup {
 			if c.of("late", int64(i)).percent(30) {
 				s.Nodes[i].Begins = s.Heal/2 + c.of("begins", int64(i)).below(s.Burst)
 			}
+		}
+	case StaticNames:
+		s.Kinds = []weighted{{FaultDouble, 4}, {FaultCrash, 2}, {FaultLeave, 2}, {FaultFreeze, 2}, {FaultPartition, 1}, {FaultLag, 1}}
+		for i := range s.Nodes {
+			s.Nodes[i].StaticID = true
+		}
+	case StaticRaces:
+		s.Kinds = []weighted{{FaultDouble, 4}, {FaultLoss, 3}, {FaultLag, 3}}
+		s.Latency = s.TTL / 30
+		for i := range s.Nodes {
+			s.Nodes[i].StaticID = true
 		}
 	case FailedReads:
 		s.Kinds = []weighted{{FaultLoss, 3}, {FaultHints, 4}, {FaultLeave, 1}, {FaultPartition, 2}}

@@ -64,6 +64,11 @@ func (w *World) judge(times int) {
 
 // unsettled says what is not in its place, or "".
 func (w *World) unsettled() string {
+	for _, p := range w.elders {
+		if w.elder(p) {
+			return fmt.Sprintf("%s still runs beside a newer process of its name", p)
+		}
+	}
 	for i, p := range w.procs {
 		if (p == nil || p.dead) && !w.gone[i] {
 			return fmt.Sprintf("no process at place %d", i+1)
@@ -126,8 +131,11 @@ func (w *World) notified(p *proc, n coord.Notify) {
 	}
 }
 
-// expected tells whether a node may end with this error: handlers that outlived the drain of a leaving node.
-func (w *World) expected(p *proc, err error) bool { return errors.Is(err, coord.ErrStuck) }
+// expected tells whether a node may end with this error: handlers outlived the drain of a leaving node, or a newer process took
+// its static name.
+func (w *World) expected(p *proc, err error) bool {
+	return errors.Is(err, coord.ErrStuck) || errors.Is(err, coord.ErrSuperseded) && w.superseded(p)
+}
 
 // committed is called with every answered commit.
 func (w *World) committed(p *proc, a coord.Commit, re coord.Committed) {

@@ -13,6 +13,7 @@ type NodeSetup struct {
 	Static       []string
 	Priority     int
 	MaxResources int
+	StaticID     bool  // the name outlives its processes
 	Begins       vtime // when its first process starts
 }
 
@@ -36,6 +37,7 @@ type Setup struct {
 	Store     StoreGuards // taken out
 	HintsOnly bool        // polling tells little, see store
 	Heal      vtime       // when the faults stop
+	Proof     bool        // the store can prove the death of a process
 	Burst     vtime       // all faults fall within this time, and whoever leaves stays away; 0: any time
 	Kinds     []weighted  // faults to draw from; nil: all that go with the setup
 	Bound     vtime       // to settle in after the last fault; 0: what the promises allow
@@ -58,9 +60,12 @@ func NewSetup(seed int64) Setup {
 	for i := range 1 + c.of("resources").below(20) {
 		s.Resources = append(s.Resources, fmt.Sprintf("r%02d", i))
 	}
+	static := c.of("static ids").percent(30)
+	s.Proof = c.of("proof").percent(40)
 	priorities := c.of("priorities").percent(25)
 	for i := range 2 + c.of("nodes").below(5) {
 		s.Nodes = append(s.Nodes, s.newNode(c.of("node", i), int(i), priorities))
+		s.Nodes[i].StaticID = static && c.of("static id", i).percent(75)
 	}
 	s.Heal = s.TTL * c.of("length").between(10, 40)
 	return s
@@ -98,7 +103,7 @@ func (s *Setup) config(i, life int, name string, static []string) coord.Config {
 		Mode: s.Mode, Origin: s.Origin, Static: static,
 		TTL: coord.Duration(s.TTL), Debounce: coord.Duration(s.Debounce), DebounceMax: coord.Duration(3 * s.Debounce),
 		ListEvery: coord.Duration(s.ListEvery),
-		Priority:  n.Priority, MaxResources: n.MaxResources,
+		Priority:  n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID,
 		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without,
 	}.WithDefaults()
 }

@@ -30,6 +30,8 @@ type row struct {
 type session struct {
 	id, node string
 	ttl      vtime
+	order    int   // of opening, among all sessions that there ever were
+	taken    bool  // a newer session of the node's name superseded it
 	ends     vtime // by the store's clock
 	fair     vtime // when it would end had nobody touched the clock, in world time
 }

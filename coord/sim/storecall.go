@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func (s *store) open(at vtime, node string, req coord.OpenSession) coord.Opened 
 	if !s.has(StoreUniqueSessions) {
 		id = "s" + strconv.Itoa(s.opened)
 	}
-	s.sessions[id] = &session{id: id, node: node, ttl: vtime(req.TTL), ends: s.clock(at) + vtime(req.TTL), fair: at + vtime(req.TTL)}
+	s.sessions[id] = &session{id: id, node: node, order: s.ids, ttl: vtime(req.TTL), ends: s.clock(at) + vtime(req.TTL), fair: at + vtime(req.TTL)}
 	return coord.Opened{Req: req.Req, Code: coord.OK, Session: id, TTL: req.TTL, Stamp: s.stamp(at)}
 }
 
@@ -36,15 +37,53 @@ func (s *store) end(at vtime, id string) {
 	}
 }
 
-// refuse says why a request under a session and an incarnation cannot be carried out, or OK.
+// refuse says why a request under a session and an incarnation cannot be carried out, or OK. A node that was superseded learns that
+// first, whichever incarnation it has accepted.
 func (s *store) refuse(at vtime, session, incarnation string, compare, alive StoreGuards) coord.Code {
-	if incarnation != "" && incarnation != s.incarnation && s.has(compare) {
+	switch {
+	case s.taken(at, session):
+		return coord.Taken
+	case incarnation != "" && incarnation != s.incarnation && s.has(compare):
 		return coord.Reincarnated
-	}
-	if s.has(alive) && !s.alive(at, session) {
+	case s.has(alive) && !s.alive(at, session):
 		return coord.SessionLost
 	}
 	return coord.OK
+}
+
+// taken tells whether a live session was superseded.
+func (s *store) taken(at vtime, id string) bool {
+	x := s.sessions[id]
+	return x != nil && x.taken && s.alive(at, id) && s.has(StoreSupersedeRefuses)
+}
+
+// supersede marks the older sessions of a name. Those whose process is proved to be dead end at once.
+func (s *store) supersede(at vtime, req coord.Supersede, dead func(id string) bool) coord.Superseded {
+	s.notice(at)
+	re := coord.Superseded{Req: req.Req, Stamp: s.stamp(at)}
+	x := s.sessions[req.Session]
+	switch {
+	case x == nil || !s.alive(at, req.Session):
+		re.Code = coord.SessionLost
+		return re
+	case s.taken(at, x.id):
+		re.Code = coord.Taken
+		return re
+	}
+	for id, o := range s.sessions { // each by itself
+		if o.node != req.Node || o.order >= x.order || !s.alive(at, id) {
+			continue
+		}
+		if dead(id) || !s.has(StoreSupersedeKeeps) {
+			s.end(at, id)
+			continue
+		}
+		y := *o
+		y.taken = true
+		s.sessions[id] = &y
+		re.Older++
+	}
+	return re
 }
 
 func (s *store) renew(at vtime, req coord.Renew) coord.Renewed {
@@ -58,7 +97,9 @@ func (s *store) renew(at vtime, req coord.Renew) coord.Renewed {
 	if re.Code != coord.OK {
 		return re
 	}
-	s.sessions[x.id] = &session{id: x.id, node: x.node, ttl: x.ttl, ends: s.clock(at) + x.ttl, fair: at + x.ttl}
+	y := *x
+	y.ends, y.fair = s.clock(at)+x.ttl, at+x.ttl
+	s.sessions[x.id] = &y
 	if req.Sweep && s.has(StoreExpiryAware) {
 		s.sweep(at)
 	}
@@ -115,11 +156,22 @@ func (s *store) commit(at vtime, req coord.Commit, watch applied) coord.Committe
 	s.notice(at)
 	re := coord.Committed{Req: req.Req, Stamp: s.stamp(at)}
 	re.Code = s.refuse(at, req.Session, req.Incarnation, StoreCommitCompares, StoreCommitAlive)
+	taken := re.Code == coord.Taken
+	if taken {
+		re.Code = coord.OK
+	}
 	if re.Code != coord.OK {
 		return re
 	}
 	for _, t := range req.Txns {
-		re.Results = append(re.Results, s.transact(at, req.Session, t, watch))
+		switch bound := slices.ContainsFunc(t.Puts, func(p coord.Put) bool { return p.Bound }); {
+		case taken && bound:
+			re.Results = append(re.Results, coord.Result{Code: coord.Taken})
+		case taken && req.Incarnation != s.incarnation:
+			re.Results = append(re.Results, coord.Result{Code: coord.Reincarnated})
+		default:
+			re.Results = append(re.Results, s.transact(at, req.Session, t, watch))
+		}
 	}
 	return re
 }

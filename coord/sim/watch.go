@@ -29,7 +29,6 @@ type watch struct {
 	stepSize vtime
 	looked   vtime
 	declined map[string]bool // pairs of process and resource that were declined
-	trusted  []bool
 }
 
 // top is the greatest fence that a resource was worked under, and by which session.
@@ -39,9 +38,8 @@ type top struct {
 	p       *proc
 }
 
-func (v *watch) init(n int) {
-	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{},
-		declined: map[string]bool{}, trusted: make([]bool, n)}
+func (v *watch) init() {
+	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{}, declined: map[string]bool{}}
 }
 
 // lost: after a loss of data plans may be older.
@@ -128,10 +126,8 @@ func (w *World) glance() {
 		return
 	}
 	w.looked = w.now
-	for _, p := range w.procs {
-		if p != nil {
-			w.checkProc(p)
-		}
+	for _, p := range w.running() {
+		w.checkProc(p)
 	}
 }
 
@@ -145,8 +141,8 @@ func (w *World) checkProc(p *proc) {
 
 // afterStep looks at the work of a process after its machine did something.
 func (w *World) afterStep(p *proc) {
-	back := p.trusts() && !w.trusted[p.place]
-	w.trusted[p.place] = p.trusts()
+	back := p.trusts() && !p.trusted
+	p.trusted = p.trusts()
 	w.checkProc(p)
 	if back {
 		for _, k := range p.all {

@@ -35,6 +35,9 @@ func (w *World) applied(p *proc, session string, t coord.Txn) {
 		if put.Key == coord.BarrierKey {
 			w.opens(put)
 		}
+		if put.Key == coord.MemberKey(p.name) {
+			p.wrote = w.now
+		}
 		plan = plan || planKey(put.Key)
 		if epoch, ok := epochOf(put); ok {
 			w.planned(p, session, epoch)
@@ -66,7 +69,7 @@ func (w *World) opens(put coord.Put) {
 	}
 	for _, r := range w.setup.Resources {
 		for _, k := range w.working[r] {
-			if k.counts() && !k.stuck && !w.store.stepped(w.now, k.session) {
+			if k.counts() && !k.stuck && !w.store.stepped(w.now, k.session) && !w.orphan(k) {
 				w.fail("global barrier", "generation %d opens while %s still works %s", b.Generation, k.p, r)
 			}
 		}

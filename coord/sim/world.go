@@ -14,7 +14,9 @@ type World struct {
 	queue  queue
 	store  *store
 
-	procs     []*proc // the latest process at each place
+	procs     []*proc          // the latest process at each place
+	elders    []*proc          // processes that ran when another one started under their static name
+	opener    map[string]*proc // by session
 	lives     []int
 	gone      []bool // the place stays empty
 	lists     [][]string
@@ -41,10 +43,10 @@ type Stats struct {
 // NewWorld prepares a world. faults may be any part of the schedule of its setup.
 func NewWorld(s Setup, faults []Fault) *World {
 	w := &World{setup: s, faults: faults, c: s.chance(), store: newStore(s.Store), exists: map[string]bool{},
-		listeners: map[string][]listener{}, limit: 2_000_000}
+		opener: map[string]*proc{}, listeners: map[string][]listener{}, limit: 2_000_000}
 	n := len(s.Nodes)
 	w.procs, w.lives, w.gone, w.lists, w.names = make([]*proc, n), make([]int, n), make([]bool, n), make([][]string, n), make([]string, n)
-	w.watch.init(n)
+	w.watch.init()
 	w.ends = s.Heal + w.bound() + idleWindow(&s)
 	w.store.mute = s.HintsOnly
 	if s.Fresh {

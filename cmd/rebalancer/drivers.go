@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -19,6 +20,8 @@ type storeDriver struct {
 	form   string // for the help
 	// open opens the store. existing: it must be there already, else errNotFound.
 	open func(ctx context.Context, u *url.URL, existing bool) (backends.Store, error)
+	// schema is what must be there before, for an administrator to make. nil: nothing.
+	schema func(u *url.URL) (string, error)
 }
 
 // sourceDriver opens the sources of one URL scheme. A new driver is one file here and a line in sourceDrivers.
@@ -51,7 +54,10 @@ type openSource struct {
 	notLocal string
 }
 
-func storeDrivers() []storeDriver   { return []storeDriver{sqliteStore(), memoryStore()} }
+func storeDrivers() []storeDriver {
+	return slices.Concat([]storeDriver{sqliteStore()}, postgresStores(), redisStores(), []storeDriver{memoryStore()})
+}
+
 func sourceDrivers() []sourceDriver { return []sourceDriver{fileSource()} }
 
 // memoryStore explains itself: it is for programs, not for processes.
@@ -66,20 +72,32 @@ func (p *program) openStore(ctx context.Context, raw string, existing bool) (bac
 	if err != nil {
 		return nil, err
 	}
-	var forms []string
+	if u, err = p.withPassword("--store", u); err != nil {
+		return nil, err
+	}
 	for _, d := range p.stores {
 		if d.scheme == u.Scheme {
 			return d.open(ctx, u, existing)
 		}
+	}
+	return nil, p.unknownStore(u)
+}
+
+func (p *program) unknownStore(u *url.URL) error {
+	var forms []string
+	for _, d := range p.stores {
 		if d.form != "" {
 			forms = append(forms, d.form)
 		}
 	}
-	return nil, usagef("--store %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
+	return usagef("--store %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
 }
 
 func (p *program) openSource(ctx context.Context, raw string, o sourceOptions) (*openSource, error) {
 	u, err := parseURL("--source", raw)
+	if err == nil {
+		u, err = p.withPassword("--source", u)
+	}
 	if err != nil {
 		return nil, err
 	}

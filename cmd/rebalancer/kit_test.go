@@ -95,6 +95,31 @@ func (w *world) run(ctx context.Context, args ...string) result {
 	return result{code, string(b), errs.String()}
 }
 
+// runOver runs the program over another store.
+func (w *world) runOver(s backends.Store, args ...string) (out, errs string) {
+	w.t.Helper()
+	return w.runWith([]storeDriver{{scheme: "test", open: func(context.Context, *url.URL, bool) (backends.Store, error) { return s, nil }}}, args...)
+}
+
+// runWith runs the program with other drivers.
+func (w *world) runWith(stores []storeDriver, args ...string) (out, errs string) {
+	w.t.Helper()
+	f, err := os.CreateTemp(w.t.TempDir(), "out")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer f.Close()
+	var e safeBuffer
+	p := w.program(f, &e)
+	p.stores = stores
+	p.run(w.t.Context(), args)
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(b), e.String()
+}
+
 // want runs the program and checks its exit code and that both outputs hold what is asked for.
 func (w *world) want(code int, out, errs string, args ...string) result {
 	w.t.Helper()

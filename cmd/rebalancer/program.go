@@ -41,7 +41,7 @@ func (p *program) commands() []command {
 		consumeCommand(p), describeCommand(), groupsCommand(), createCommand(),
 		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
 		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
-		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), versionCommand(),
+		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), versionCommand(),
 	}
 }
 
@@ -133,6 +133,8 @@ Commands:
 
 const outro = `
 Each flag can be set by an environment variable too: --on-success by REBALANCER_ON_SUCCESS. The flag wins.
+A password that does not stand in the URL of --store or --source is taken from REBALANCER_STORE_PASSWORD or
+REBALANCER_SOURCE_PASSWORD, or from the file that REBALANCER_STORE_PASSWORD_FILE or REBALANCER_SOURCE_PASSWORD_FILE names.
 Data goes to standard output, all else to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 handlers outlived the drain.
 `

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
 var (
@@ -23,7 +25,27 @@ var (
 	only = flag.String("store", "", "run only over stores whose name begins so")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		code = leaks(20 * time.Second)
+	}
+	os.Exit(code)
+}
+
+// leaks waits for goroutines to end that were left: clients of servers that were cut off give up only when a dial has timed out.
+func leaks(patience time.Duration) int {
+	for end := time.Now().Add(patience); ; {
+		err := goleak.Find()
+		if err == nil {
+			return 0
+		}
+		if time.Now().After(end) {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+}
 
 // system is a store's server, or whatever takes its place, for one test.
 type system struct {
@@ -45,7 +67,11 @@ type kind struct {
 }
 
 func kinds() []kind {
-	return []kind{{"sqlite", startSQLite}}
+	return []kind{
+		{"sqlite", startSQLite},
+		{"redis-7.0", redisOn(testserver.Redis)},
+		{"valkey-8.1", redisOn(testserver.Valkey)},
+	}
 }
 
 func startSQLite(t *testing.T) *system {

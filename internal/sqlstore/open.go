@@ -17,7 +17,12 @@ func Open(ctx context.Context, b Base, o backends.SessionOptions) (backends.Sess
 	var proof string
 	proof, s.release = b.Proof(o.TTL)
 	var t *Tx
-	if err := b.Write(ctx, func(tx *Tx) error { t = tx; s.insert(t, o.Node, proof); return nil }); err != nil {
+	err := b.Write(ctx, func(tx *Tx) error {
+		t = tx
+		s.insert(t, o.Node, proof)
+		return t.Flush() // a connection that has died shows before the commit, which would leave the outcome open
+	})
+	if err != nil {
 		s.release() // also when it may have been opened: nobody works under it
 		return nil, err
 	}

@@ -147,7 +147,10 @@ func (s *session) Listen(ctx context.Context, address string, hint func()) error
 }
 
 func (s *session) Close(ctx context.Context) error {
-	err := s.base.Write(ctx, func(t *Tx) error { t.remove([]byte(s.id)); return nil })
+	err := s.base.Write(ctx, func(t *Tx) error {
+		t.remove([]byte(s.id))
+		return t.Flush() // as in Open
+	})
 	if err == nil {
 		s.end()
 	}

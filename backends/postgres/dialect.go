@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
+)
+
+const micros = `(extract(epoch FROM %s) * 1000000)::bigint`
+
+// dialect is what the shared statements are said in. behind is subtracted from the server's clock, for tests.
+func (s *Store) newDialect(behind int64) sqlstore.Dialect {
+	back := ""
+	if behind != 0 {
+		back = fmt.Sprintf(" - %d", behind)
+	}
+	t := quote(s.schema) + "."
+	return sqlstore.Dialect{
+		Tables: t,
+		// The time at which the transaction began is before every lock that it waits for: what has run out by then had run out.
+		Now:          "(" + fmt.Sprintf(micros, "now()") + back + ")",
+		Wall:         "(" + fmt.Sprintf(micros, "clock_timestamp()") + back + ")",
+		Incarnation:  "(SELECT incarnation FROM " + t + "record)",
+		Update:       "FOR UPDATE",
+		Share:        "FOR SHARE",
+		Skip:         "SKIP LOCKED",
+		Arrays:       true,
+		MostKeys:     5000,
+		Lock:         lock,
+		Placeholders: true,
+		Order:        s.order,
+	}
+}
+
+// lock locks the rows of the keys in the order of the keys: those that are written against everybody, those that are only checked
+// against who writes. A key whose absence matters and that has no row gets one, which holds its place until the transaction ends.
+func lock(group string, keys []sqlstore.Key) []sqlstore.Statement {
+	var absent [][]byte
+	for _, k := range keys {
+		if k.Absent {
+			absent = append(absent, []byte(k.Name))
+		}
+	}
+	var ss []sqlstore.Statement
+	if len(absent) > 0 {
+		ss = append(ss, sqlstore.Statement{
+			SQL: `INSERT INTO {t}entries (grp, name, value, version, session, gone)` +
+				` SELECT ?, k, ''::bytea, 0, ''::bytea, 1 FROM unnest(?) AS k ORDER BY k ON CONFLICT DO NOTHING`,
+			Args: []any{[]byte(group), absent},
+		})
+	}
+	for len(keys) > 0 {
+		n := 1
+		for n < len(keys) && keys[n].Write == keys[0].Write {
+			n++
+		}
+		names := make([][]byte, n)
+		for i := range names {
+			names[i] = []byte(keys[i].Name)
+		}
+		clause := "{share}"
+		if keys[0].Write {
+			clause = "{update}"
+		}
+		ss = append(ss, sqlstore.Statement{
+			SQL:  `SELECT count(*) FROM (SELECT 1 FROM {t}entries WHERE grp = ? AND name IN (??) ORDER BY name ` + clause + `) l`,
+			Args: []any{[]byte(group), names},
+		})
+		keys = keys[n:]
+	}
+	return ss
+}
+
+// order lets those who open or supersede sessions of a node pass one after the other.
+func (s *Store) order(group, node string) []sqlstore.Statement {
+	return []sqlstore.Statement{{SQL: `SELECT pg_advisory_xact_lock(?)`, Args: []any{number("node", s.schema, group, node)}}}
+}
+
+// number is one for the names, alike in all processes.
+func number(names ...string) int64 {
+	h := sha256.New()
+	for _, n := range names {
+		fmt.Fprintf(h, "%d %s ", len(n), n)
+	}
+	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
+}

@@ -1,0 +1,167 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
+)
+
+const (
+	// Each statement sees what was committed before it, whatever the server's default is.
+	begin     = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+	beginRead = `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY`
+	// longestCall bounds a call whose context has no deadline.
+	longestCall = 30 * time.Second
+	// longestPause is how long a process may be silent within a transaction, and so hold its locks, until the server ends it.
+	longestPause = 5 * time.Second
+	// leastStatement is the least time that a statement gets at the server.
+	leastStatement = 100 * time.Millisecond
+	mostTries      = 12
+)
+
+// settings are those of one transaction: durable before it is acknowledged, whatever the server's or the role's default is, and ended by
+// the server when this process does not go on with it.
+func (s *Store) settings(ctx context.Context) sqlstore.Statement {
+	left := longestCall
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, max(leastStatement, time.Until(end)))
+	}
+	return sqlstore.Statement{SQL: fmt.Sprintf(`SELECT set_config('synchronous_commit',`+
+		` CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),`+
+		` set_config('idle_in_transaction_session_timeout', '%d', true), set_config('statement_timeout', '%d', true)`,
+		longestPause.Milliseconds(), left.Milliseconds())}
+}
+
+// transact runs f in a transaction on the connection, once. Its error wraps ErrUnknown when it may have been applied.
+func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f func(*sqlstore.Tx) error) error {
+	t := &sqlstore.Tx{Dialect: s.dialectNow()}
+	begun := false
+	run := func(ss []sqlstore.Statement, more ...sqlstore.Statement) (answered, of int, err error) {
+		var all []sqlstore.Statement
+		if !begun {
+			all = []sqlstore.Statement{{SQL: how}, s.settings(ctx), guard(t)}
+		}
+		begun = true
+		all = append(append(all, ss...), more...)
+		answered, err = send(ctx, c, &t.Dialect, all)
+		return answered, len(all), err
+	}
+	t.Run = func(ss []sqlstore.Statement) error {
+		if len(ss) == 0 && begun {
+			return nil
+		}
+		_, _, err := run(ss)
+		return err
+	}
+	if err := f(t); err != nil {
+		return s.rollback(c, err)
+	}
+	answered, of, err := run(t.Pending(), sqlstore.Statement{SQL: `COMMIT`})
+	if err == nil {
+		return nil
+	}
+	if how == begin && !certain(answered == of-1, err) {
+		err = fmt.Errorf("%w: %w", backends.ErrUnknown, err)
+	}
+	return s.rollback(c, err)
+}
+
+// certain tells whether the error of a batch that ends with a COMMIT says that nothing was committed. last: only the answer to the COMMIT is missing.
+func certain(last bool, err error) bool {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		// The server ended the connection at the commit: perhaps while it waited for a standby, and then it has committed.
+		return !last || e.SeverityUnlocalized == "ERROR"
+	}
+	var r refused
+	return pgconn.SafeToRetry(err) && !errors.As(err, &r)
+}
+
+// rollback ends what is left of a transaction, so that the connection can be used again; where that fails it is closed.
+func (s *Store) rollback(c *pgconn.PgConn, cause error) error {
+	if c.IsClosed() || c.TxStatus() == 'I' {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	if err := c.Exec(ctx, "ROLLBACK").Close(); err != nil || c.TxStatus() != 'I' {
+		_ = c.Close(ctx)
+	}
+	return cause
+}
+
+// attempt is one try of a transaction on some connection.
+type attempt func(ctx context.Context, f func(*pgconn.PgConn) error) error
+
+// persist repeats a transaction for as long as that can help and the context lasts.
+// again: also when it may have been applied, since that does no harm.
+func (s *Store) persist(ctx context.Context, on attempt, how string, again bool, f func(*sqlstore.Tx) error) error {
+	ctx, cancel, err := s.bound(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	wait, created := 5*time.Millisecond, false
+	for try := 1; ; try++ {
+		err = on(ctx, func(c *pgconn.PgConn) error {
+			if err := s.supported(c); err != nil {
+				return err
+			}
+			err := s.transact(ctx, c, how, f)
+			switch {
+			case lacksRecord(err):
+				if err := s.establish(ctx, c); err != nil {
+					return s.rollback(c, err)
+				}
+				return errRecord
+			case s.creates && !created && isState(err, undefinedTable, invalidSchema):
+				created = true
+				if err := s.create(ctx, c); err != nil {
+					return s.rollback(c, err)
+				}
+				return errRecord
+			}
+			return err
+		})
+		repeat := errors.Is(err, errRecord) || passing(err) || again && errors.Is(err, backends.ErrUnknown)
+		if err == nil || !repeat || try >= mostTries || ctx.Err() != nil {
+			return s.wrap(err)
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait)):
+		case <-ctx.Done():
+			return s.wrap(err)
+		}
+		wait = min(2*wait, 200*time.Millisecond)
+	}
+}
+
+// base is the Store as package sqlstore sees it.
+type base struct{ s *Store }
+
+func (b base) Write(ctx context.Context, f func(*sqlstore.Tx) error) error {
+	return b.s.persist(ctx, b.s.pooled, begin, false, f)
+}
+
+func (b base) Urgent(ctx context.Context, f func(*sqlstore.Tx) error) error {
+	return b.s.persist(ctx, b.s.urgent, begin, true, f)
+}
+
+func (b base) Read(ctx context.Context, f func(*sqlstore.Tx) error) error {
+	return b.s.persist(ctx, b.s.pooled, beginRead, true, f)
+}
+
+func (b base) Wake(*sqlstore.Tx, string, []string) error { return nil } // never in a commit
+
+// Proof is not one of death: it tells the processes apart, to count them.
+func (b base) Proof(time.Duration) (string, func()) { return b.s.process, func() {} }
+
+func (b base) Dead(string) bool { return false }
+
+func (b base) ShortestTTL() time.Duration { return shortestTTL }

@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
+)
+
+// Types of arguments, as PostgreSQL numbers them.
+const (
+	oidBytea      = 17
+	oidInt8       = 20
+	oidText       = 25
+	oidByteaArray = 1001
+)
+
+// send carries out statements in one round trip, in the extended protocol and without prepared statements, so that it works
+// through a pooler. answered is the number of statements whose whole answer arrived: if it is less than all, err is not nil. An error of
+// a Row or Done comes back after all was read, as a refused.
+func send(ctx context.Context, c *pgconn.PgConn, d *sqlstore.Dialect, ss []sqlstore.Statement) (answered int, err error) {
+	var batch pgconn.Batch
+	for _, s := range ss {
+		text, args := d.Render(s)
+		values, oids, formats, err := encode(args)
+		if err != nil {
+			return 0, err
+		}
+		batch.ExecParams(text, values, oids, formats, []int16{1})
+	}
+	results := c.ExecBatch(ctx, &batch)
+	var bad error
+	for results.NextResult() {
+		s, r := &ss[answered], results.ResultReader()
+		for r.NextRow() {
+			if s.Row != nil && bad == nil {
+				values := r.Values()
+				bad = s.Row(func(dest ...any) error { return decode(values, dest) })
+			}
+		}
+		tag, err := r.Close()
+		if err != nil {
+			break // results has it too
+		}
+		if s.Done != nil && bad == nil {
+			bad = s.Done(tag.RowsAffected())
+		}
+		answered++
+	}
+	if err := results.Close(); err != nil {
+		return answered, err
+	}
+	if answered < len(ss) {
+		return answered, fmt.Errorf("the server answered %d of %d statements", answered, len(ss))
+	}
+	if bad != nil {
+		return answered, refused{bad}
+	}
+	return answered, nil
+}
+
+// refused is an error of the one who asked, not of the server.
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
+
+func encode(args []any) (values [][]byte, oids []uint32, formats []int16, err error) {
+	for _, a := range args {
+		switch a := a.(type) {
+		case int64:
+			values, oids = append(values, binary.BigEndian.AppendUint64(nil, uint64(a))), append(oids, oidInt8)
+		case string:
+			values, oids = append(values, []byte(a)), append(oids, oidText)
+		case []byte:
+			if a == nil {
+				a = []byte{} // nil would be NULL
+			}
+			values, oids = append(values, a), append(oids, oidBytea)
+		case [][]byte:
+			values, oids = append(values, encodeArray(a)), append(oids, oidByteaArray)
+		default:
+			return nil, nil, nil, fmt.Errorf("an argument of type %T", a)
+		}
+		formats = append(formats, 1)
+	}
+	return values, oids, formats, nil
+}
+
+func encodeArray(list [][]byte) []byte {
+	dimensions := uint32(1)
+	if len(list) == 0 {
+		dimensions = 0
+	}
+	be := binary.BigEndian
+	b := be.AppendUint32(nil, dimensions)
+	b = be.AppendUint32(b, 0) // no NULL among them
+	b = be.AppendUint32(b, oidBytea)
+	if dimensions == 0 {
+		return b
+	}
+	b = be.AppendUint32(b, uint32(len(list)))
+	b = be.AppendUint32(b, 1) // the first has number 1
+	for _, e := range list {
+		b = append(be.AppendUint32(b, uint32(len(e))), e...)
+	}
+	return b
+}
+
+func decode(values [][]byte, dest []any) error {
+	if len(values) != len(dest) {
+		return fmt.Errorf("%d columns, %d wanted", len(values), len(dest))
+	}
+	for i, d := range dest {
+		v := values[i]
+		switch d := d.(type) {
+		case *[]byte:
+			*d = append([]byte(nil), v...)
+		case *string:
+			*d = string(v)
+		case *int64:
+			n, err := integer(v)
+			if err != nil {
+				return err
+			}
+			*d = n
+		default:
+			return fmt.Errorf("a column cannot be read as %T", d)
+		}
+	}
+	return nil
+}
+
+func integer(v []byte) (int64, error) {
+	switch len(v) {
+	case 0: // NULL
+		return 0, nil
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(v))), nil
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(v))), nil
+	case 8:
+		return int64(binary.BigEndian.Uint64(v)), nil
+	}
+	return 0, fmt.Errorf("a number of %d bytes", len(v))
+}

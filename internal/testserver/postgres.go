@@ -1,0 +1,181 @@
+//go:build linux
+
+package testserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Postgres is a PostgreSQL server. Every user may connect without a password from this machine, but those of PasswordUser.
+type Postgres struct {
+	*Process
+	port, uid, gid int
+	dir            string
+}
+
+// PasswordUser is the name of the role that needs a password to connect; a test creates it.
+const PasswordUser = "with_password"
+
+// StartPostgres starts a server of a major version: 15 of this release of Debian, or 17 of the next. settings are more arguments, as
+// "-c", "wal_level=logical".
+func StartPostgres(t testing.TB, version int, settings ...string) *Postgres {
+	t.Helper()
+	root := ""
+	if version > 15 {
+		root = Root(t)
+	}
+	server := Need(t, root, fmt.Sprintf("/usr/lib/postgresql/%d/bin/postgres", version))
+	p := &Postgres{port: Port(t), dir: Dir(t)}
+	p.uid, p.gid = idsBelow(t, root, "postgres")
+	if err := os.Chown(p.dir, p.uid, p.gid); err != nil {
+		t.Fatal(err)
+	}
+	initdb := filepath.Join(filepath.Dir(server), "initdb")
+	script := `[ -e data/PG_VERSION ] || { ` + initdb + ` -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
+	{ echo "host all ` + PasswordUser + ` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf; } || exit 1
+exec "$@"`
+	args := append([]string{"-c", script, "sh", server, "-D", "data", "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=", "-c", "max_wal_size=64MB", "-c", "min_wal_size=5MB"}, settings...)
+	p.Process = Start(t, Spec{Name: fmt.Sprintf("PostgreSQL %d", version), Path: "/bin/sh", Args: args, Dir: p.dir, User: "postgres", Root: root,
+		Ready: p.ready, Stop: syscall.SIGINT})
+	return p
+}
+
+// idsBelow are the numbers of a user of the machine, or of a root.
+func idsBelow(t testing.TB, root, name string) (uid, gid int) {
+	t.Helper()
+	if root == "" {
+		return IDs(t, name)
+	}
+	f, err := os.Open(filepath.Join(root, "etc/passwd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if fields := strings.Split(lines.Text(), ":"); len(fields) > 3 && fields[0] == name {
+			uid, _ = strconv.Atoi(fields[2])
+			gid, _ = strconv.Atoi(fields[3])
+			return uid, gid
+		}
+	}
+	Missing(t, "the user "+name+" in "+root)
+	return 0, 0
+}
+
+func (p *Postgres) ready(ctx context.Context) error {
+	c, err := pgconn.Connect(ctx, p.URL("postgres", ""))
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	return c.Exec(ctx, "SELECT 1").Close()
+}
+
+// Addr is host:port.
+func (p *Postgres) Addr() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
+
+// URL connects as a user to the database postgres.
+func (p *Postgres) URL(user, password string) string { return p.URLAt(p.Addr(), user, password) }
+
+// URLAt is URL by way of another address, that of a proxy.
+func (p *Postgres) URLAt(addr, user, password string) string {
+	u := url.URL{Scheme: "postgres", Host: addr, Path: "/postgres", User: url.User(user), RawQuery: "sslmode=disable"}
+	if password != "" {
+		u.User = url.UserPassword(user, password)
+	}
+	return u.String()
+}
+
+// Exec runs statements as the superuser.
+func (p *Postgres) Exec(t testing.TB, sql string) {
+	t.Helper()
+	c, err := pgconn.Connect(t.Context(), p.URL("postgres", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	if err := c.Exec(t.Context(), sql).Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Copy copies the data as a loss of power would leave it, while the server runs on. The function that it returns kills the server and starts it
+// over that copy.
+func (p *Postgres) Copy() (restore func()) {
+	p.t.Helper()
+	saved, err := os.MkdirTemp(p.dir, "saved-")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	data := filepath.Join(p.dir, "data")
+	p.Freeze()
+	p.cp(data, filepath.Join(saved, "data"))
+	p.Thaw()
+	return func() {
+		p.t.Helper()
+		p.Kill()
+		if err := os.RemoveAll(data); err != nil {
+			p.t.Fatal(err)
+		}
+		p.cp(filepath.Join(saved, "data"), data)
+		_ = os.Remove(filepath.Join(data, "postmaster.pid"))
+		p.start()
+	}
+}
+
+func (p *Postgres) cp(from, to string) {
+	p.t.Helper()
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// StartPgBouncer starts PgBouncer in front of the server, in the mode "transaction" or "session", and returns its address too.
+func StartPgBouncer(t testing.TB, p *Postgres, mode string) (*Process, string) {
+	t.Helper()
+	bouncer := Need(t, "", "pgbouncer")
+	dir, port := Dir(t), Port(t)
+	uid, gid := IDs(t, "postgres")
+	config := fmt.Sprintf(`[databases]
+* = host=127.0.0.1 port=%d
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %d
+unix_socket_dir =
+auth_type = trust
+auth_file = %s/users
+pool_mode = %s
+default_pool_size = 20
+`, p.port, port, dir, mode)
+	for name, content := range map[string]string{"config": config, "users": `"postgres" ""` + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(dir, uid, gid); err != nil {
+		t.Fatal(err)
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	return Start(t, Spec{Name: "PgBouncer", Path: bouncer, Args: []string{filepath.Join(dir, "config")}, Dir: dir, User: "postgres",
+		Ready: func(ctx context.Context) error {
+			c, err := pgconn.Connect(ctx, p.URLAt(addr, "postgres", ""))
+			if err != nil {
+				return err
+			}
+			defer c.Close(ctx)
+			return c.Exec(ctx, "SELECT 1").Close()
+		}}), addr
+}

@@ -170,7 +170,9 @@ func (s *Store) andWait(ctx context.Context, node redis.UniversalClient, replica
 	p := node.Pipeline()
 	script := send(p)
 	wait := p.Do(ctx, "wait", replicas, max(1, patience.Milliseconds())) // 0 would be for ever
-	_, _ = p.Exec(ctx) // each has its own error
+	if err := sent(p.Exec(ctx)); err != nil {
+		return nil, err
+	}
 	raw, err := script.Result()
 	if err != nil {
 		return nil, err
@@ -183,6 +185,15 @@ func (s *Store) andWait(ctx context.Context, node redis.UniversalClient, replica
 		return nil, fmt.Errorf("%d of %d replicas confirmed it within %v", n, replicas, patience)
 	}
 	return raw, nil
+}
+
+// sent is the error of a pipeline that got no answers; what the server answers is in the commands. (They may lack the other kind.)
+func sent(_ []redis.Cmder, err error) error {
+	var said redis.Error
+	if errors.As(err, &said) {
+		return nil
+	}
+	return err
 }
 
 func decode(raw any) (reply, error) {

@@ -98,8 +98,10 @@ func inspect(ctx context.Context, c redis.UniversalClient) (server, error) {
 	p := c.Pipeline()
 	info := p.Info(ctx)
 	config := p.ConfigGet(ctx, "m[ia][nx]*")
-	_, _ = p.Exec(ctx) // each has its own error
 	var sv server
+	if err := sent(p.Exec(ctx)); err != nil {
+		return sv, err
+	}
 	text, err := info.Result()
 	switch {
 	case forbidden(err):

@@ -101,4 +101,3 @@ func rows(t *testing.T, server *testserver.RedisServer) int {
 	}
 	return n
 }
-

@@ -62,7 +62,7 @@ func StartRedisTLS(t testing.TB, kind RedisKind, certFile, keyFile string, args 
 // StartReplica starts a replica of a server, and waits until it has the master's data.
 func StartReplica(t testing.TB, master *RedisServer, args ...string) *RedisServer {
 	t.Helper()
-	r := startRedis(t, master.kind, Port(t), nil, append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.Port), "--repl-diskless-sync-delay", "0"}, args...))
+	r := startRedis(t, master.kind, Port(t), nil, append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.Port)}, args...))
 	r.Until("INFO replication", "master_link_status:up")
 	return r
 }
@@ -106,7 +106,7 @@ func StartRedisCluster(t testing.TB, kind RedisKind, masters int) []*RedisServer
 // StartClusterReplica adds a replica of a master to its Cluster.
 func StartClusterReplica(t testing.TB, master *RedisServer) *RedisServer {
 	t.Helper()
-	r := StartRedis(t, master.kind, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(Port(t)), "--repl-diskless-sync-delay", "0")
+	r := StartRedis(t, master.kind, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(Port(t)))
 	r.Must("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(master.Port), master.busPort())
 	id := strings.TrimSpace(master.Must("CLUSTER", "MYID"))
 	r.Until("CLUSTER NODES", id)
@@ -135,7 +135,7 @@ func startRedis(t testing.TB, kind RedisKind, port int, ready func(context.Conte
 		ready = s.ping
 	}
 	root, path := kind.binary(t)
-	all := append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", s.Dir, "--save", "", "--enable-debug-command", "yes"}, args...)
+	all := append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", s.Dir, "--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}, args...)
 	s.Process = Start(t, Spec{Name: string(kind), Path: path, Root: root, Dir: s.Dir, Args: all, Ready: ready})
 	if len(tls) > 0 {
 		s.Port = tls[0]

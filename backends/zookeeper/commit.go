@@ -55,8 +55,8 @@ type commit struct {
 	results     []backends.Result
 
 	mu     sync.Mutex
-	sent   bool // something may have been applied
-	young  bool // something was refused for its grace
+	sent   bool  // something may have been applied
+	young  bool  // something was refused for its grace
 	latest int64 // ms, of the server's clock
 }
 

@@ -3,10 +3,8 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/storereq"
@@ -55,7 +53,7 @@ func (h *session) read(ctx context.Context, v via, r backends.ReadRequest) (back
 	if err != nil {
 		return backends.ReadReply{}, err
 	}
-	alive, err := v.alive(ctx, h.dir, found)
+	lives, err := h.lives(ctx, v, found)
 	if err != nil {
 		return backends.ReadReply{}, err
 	}
@@ -63,10 +61,10 @@ func (h *session) read(ctx context.Context, v via, r backends.ReadRequest) (back
 	reply.Incarnation, reply.Since = rec.id, rec.since
 	for i := range found {
 		e := &found[i]
-		if !e.present(alive) {
+		if !e.present(lives.alive) {
 			continue
 		}
-		out := backends.Entry{Key: e.key, Version: rec.version(e.stat.Mzxid), Session: e.session, Left: -1}
+		out := backends.Entry{Key: e.key, Version: rec.version(e.stat.Mzxid), Session: e.session, Left: lives.left(e.session)}
 		if !r.NamesOnly {
 			out.Value = e.value
 		}
@@ -76,7 +74,7 @@ func (h *session) read(ctx context.Context, v via, r backends.ReadRequest) (back
 		d := backends.Digest{Left: -1}
 		for _, e := range reply.Entries {
 			if strings.HasPrefix(e.Key, prefix) {
-				d.Add(e.Key, e.Version, -1)
+				d.Add(e.Key, e.Version, e.Left)
 			}
 		}
 		reply.Digests[prefix] = d
@@ -114,114 +112,14 @@ func (h *session) keyStates(ctx context.Context, keys []string) (map[string]back
 	if err != nil {
 		return nil, err
 	}
-	alive, err := v.alive(ctx, h.dir, entries)
+	lives, err := h.lives(ctx, v, entries)
 	if err != nil {
 		return nil, err
 	}
 	for i := range entries {
-		if e := &entries[i]; e.present(alive) {
-			states[e.key] = backends.KeyState{Version: rec.version(e.stat.Mzxid), Session: e.session, Left: -1}
+		if e := &entries[i]; e.present(lives.alive) {
+			states[e.key] = backends.KeyState{Version: rec.version(e.stat.Mzxid), Session: e.session, Left: lives.left(e.session)}
 		}
 	}
 	return states, nil
-}
-
-// cache has what was read of buckets, for the digests: each commit writes the bucket of what it changes, so one that was not written since has not
-// changed, but for entries of sessions that ended.
-type cache struct {
-	mu      sync.Mutex
-	buckets map[string]*cachedBucket
-}
-
-type cachedBucket struct {
-	mzxid   int64 // of the bucket, before it was read
-	entries []entry
-}
-
-// digests sums up what is below prefixes.
-func (h *session) digests(ctx context.Context, prefixes []string) (map[string]backends.Digest, error) {
-	sums := make(map[string]backends.Digest, len(prefixes))
-	if len(prefixes) == 0 {
-		h.cache.drop()
-		return sums, nil
-	}
-	rec := h.s.mark().rec
-	v := h.via()
-	dirs, err := v.bucketsOf(ctx, h.dir, prefixes)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := h.cached(ctx, v, dirs)
-	if err != nil {
-		return nil, err
-	}
-	alive, err := v.alive(ctx, h.dir, entries)
-	if err != nil {
-		return nil, err
-	}
-	for _, prefix := range prefixes {
-		d := backends.Digest{Left: -1}
-		for i := range entries {
-			if e := &entries[i]; strings.HasPrefix(e.key, prefix) && e.present(alive) {
-				d.Add(e.key, rec.version(e.stat.Mzxid), -1)
-			}
-		}
-		sums[prefix] = d
-	}
-	return sums, nil
-}
-
-func (c *cache) drop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.buckets = nil
-}
-
-// cached gives all entries of some buckets, without their values, and reads again what was written since.
-func (h *session) cached(ctx context.Context, v via, dirs []string) ([]entry, error) {
-	stats, err := v.statAll(ctx, dirs)
-	if err != nil {
-		return nil, err
-	}
-	h.cache.mu.Lock()
-	known := maps.Clone(h.cache.buckets)
-	h.cache.mu.Unlock()
-	fresh := map[string]*cachedBucket{}
-	var stale []string
-	for i, dir := range dirs {
-		switch old := known[dir]; {
-		case !stats[i].there:
-		case old != nil && old.mzxid == stats[i].stat.Mzxid:
-			fresh[dir] = old
-		default:
-			fresh[dir] = &cachedBucket{mzxid: stats[i].stat.Mzxid}
-			stale = append(stale, dir)
-		}
-	}
-	keys, err := v.keysBelow(ctx, stale, []string{""})
-	if err != nil {
-		return nil, err
-	}
-	read, err := v.fetch(ctx, h.dir, keys)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range read {
-		dir, _ := h.dir.where(e.key)
-		if e.value = nil; len(e.data) > 0 {
-			e.data = e.data[:1:1]
-		}
-		fresh[dir].entries = append(fresh[dir].entries, e)
-	}
-	var all []entry
-	for _, b := range fresh {
-		all = append(all, b.entries...)
-	}
-	h.cache.mu.Lock()
-	defer h.cache.mu.Unlock()
-	if h.cache.buckets == nil {
-		h.cache.buckets = map[string]*cachedBucket{}
-	}
-	maps.Copy(h.cache.buckets, fresh)
-	return all, nil
 }

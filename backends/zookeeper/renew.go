@@ -24,6 +24,11 @@ func (h *session) Renew(ctx context.Context, r backends.RenewRequest) (backends.
 	if !h.over() {
 		reply.Stamp, err = h.extend(ctx, r.Incarnation)
 	}
+	if errors.Is(err, backends.ErrIncarnation) {
+		if _, looked := h.s.look(ctx, h.via()); looked != nil {
+			err = looked // the session ended just now, or there is no stamp to tell
+		}
+	}
 	switch {
 	case errors.Is(err, errOver), errors.Is(err, backends.ErrSessionLost):
 		if h.s.open() != nil {
@@ -35,9 +40,6 @@ func (h *session) Renew(ctx context.Context, r backends.RenewRequest) (backends.
 	case errors.Is(err, backends.ErrSuperseded):
 		return backends.RenewReply{Stamp: h.s.stamp()}, backends.ErrSuperseded
 	case errors.Is(err, backends.ErrIncarnation):
-		if _, err := h.s.look(ctx, h.via()); err != nil {
-			return reply, h.s.wrap(err)
-		}
 		return backends.RenewReply{Stamp: h.s.stamp()}, backends.ErrIncarnation
 	case err != nil:
 		return reply, h.s.wrap(err)

@@ -28,6 +28,7 @@ type session struct {
 	ctx      context.Context // ends with the session, as far as this process knows
 	cancel   context.CancelFunc
 	cache    cache
+	beats    beats
 	sweep    chan struct{} // held by who sweeps
 
 	mu       sync.Mutex

@@ -24,7 +24,8 @@ const tick = testserver.ZooKeeperTick
 
 func driver(place func(*testing.T) storetest.Place) storetest.Driver {
 	// A session that is alive is closed at 21/20 of its TTL; one whose process is dead has its timeout, 5/4 of the TTL, and up to a tick more.
-	const ttl = 4 * time.Second
+	// A server that was killed must be back before a session that is not renewed meanwhile has ended.
+	const ttl = 6 * time.Second
 	return storetest.Driver{TTL: ttl, Place: place, Rounds: 5, Slack: ttl/5 + 2*tick}
 }
 

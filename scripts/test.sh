@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
-SUITES="lint tests race repeat worlds search processes quickstart bench newest"
+SUITES="lint tests race repeat worlds search processes stores quickstart bench newest"
 
 usage() {
 	cat <<'TEXT'
@@ -17,6 +17,8 @@ usage: scripts/test.sh [--soak] [SUITE…]
   worlds      10,000 simulated groups from a fresh seed (soak: 200,000)
   search      every state of small groups; each guard of the protocol removed in turn
   processes   processes killed and frozen over SQLite and real files (soak: ten times as often)
+  stores      drivers and groups over PostgreSQL, Redis, Valkey, ZooKeeper; installs
+              the servers (as root on Debian) into ~/.cache/rebalancer-servers
   quickstart  go run ./examples/quickstart does what it says
   bench       the benchmarks build and run briefly
   newest      the newest version of every dependency passes too

@@ -18,7 +18,7 @@ func postgresOn(version int) func(t *testing.T) *system {
 			group: "g", ttl: 4 * time.Second, addr: s.Addr(),
 			open: func(t *testing.T, addr string) backends.Store {
 				t.Helper()
-				st, err := postgres.Open(s.URLAt(addr, "postgres", ""))
+				st, err := postgres.Open(s.URLAt(addr, "postgres", ""), postgres.CreateSchema())
 				if err != nil {
 					t.Fatal(err)
 				}

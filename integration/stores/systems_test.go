@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // leaks waits for goroutines to end that were left: clients of servers that were cut off give up only when a dial has timed out.
 func leaks(patience time.Duration) int {
 	for end := time.Now().Add(patience); ; {
-		err := goleak.Find()
+		err := goleak.Find(testserver.Leftovers())
 		if err == nil {
 			return 0
 		}
@@ -71,6 +71,8 @@ func kinds() []kind {
 		{"sqlite", startSQLite},
 		{"redis-7.0", redisOn(testserver.Redis)},
 		{"valkey-8.1", redisOn(testserver.Valkey)},
+		{"postgres-15", postgresOn(15)},
+		{"postgres-17", postgresOn(17)},
 	}
 }
 
@@ -86,25 +88,52 @@ func startSQLite(t *testing.T) *system {
 	}}
 }
 
-// overAll runs a test over each store in both modes.
-func overAll(t *testing.T, test func(t *testing.T, sys *system, global bool)) {
+// eachKind runs a test for each store.
+func eachKind(t *testing.T, test func(t *testing.T, k kind)) {
 	t.Helper()
 	ran := 0
 	for _, k := range kinds() {
-		if !strings.HasPrefix(k.name, *only) {
-			continue
-		}
-		ran++
-		for mode, global := range map[string]bool{"resource barrier": false, "global barrier": true} {
-			t.Run(fmt.Sprintf("%s/%s", k.name, mode), func(t *testing.T) {
-				t.Parallel()
-				test(t, k.start(t), global)
-			})
+		if strings.HasPrefix(k.name, *only) {
+			ran++
+			t.Run(k.name, func(t *testing.T) { t.Parallel(); test(t, k) })
 		}
 	}
 	if ran == 0 {
 		t.Fatalf("no store has a name that begins with %q", *only)
 	}
+}
+
+// scenario is a test of a group that does nothing to the server.
+type scenario func(t *testing.T, sys *system, global bool)
+
+var modes = map[string]bool{"resource barrier": false, "global barrier": true}
+
+// overAll runs a test over each store in both modes, with a server for each.
+func overAll(t *testing.T, test scenario) {
+	t.Helper()
+	eachKind(t, func(t *testing.T, k kind) {
+		for mode, global := range modes {
+			t.Run(mode, func(t *testing.T) { t.Parallel(); test(t, k.start(t), global) })
+		}
+	})
+}
+
+// shared runs scenarios over each store in both modes, as groups beside each other on one server.
+func shared(t *testing.T, scenarios map[string]scenario) {
+	t.Helper()
+	eachKind(t, func(t *testing.T, k kind) {
+		sys := k.start(t)
+		for name, run := range scenarios {
+			for mode, global := range modes {
+				t.Run(name+"/"+mode, func(t *testing.T) {
+					t.Parallel()
+					own := *sys
+					own.group = name + " with " + mode
+					run(t, &own, global)
+				})
+			}
+		}
+	})
 }
 
 // random is the chance of one test, and says how to have it again.

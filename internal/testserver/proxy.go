@@ -12,6 +12,7 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 )
 
 // Link is a proxy in front of a server, with faults of the network that the test puts on and takes off. Its methods fail the test when they cannot
@@ -84,6 +85,11 @@ func (l *Link) Heal() {
 		}
 		l.cut = false
 	}
+}
+
+// Leftovers are goroutines that the proxy may leave behind when a connection ends in the middle of a fault; tests that look for leaks ignore them.
+func Leftovers() goleak.Option {
+	return goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run")
 }
 
 func (l *Link) both(kind string, attributes map[string]any) {

@@ -109,83 +109,104 @@ func (h *session) size(t *backends.Txn) int {
 	return n
 }
 
+// attempt is a transaction as a multi, made of what its keys held when they were read.
+type attempt struct {
+	st      *states
+	rec     *record
+	current map[string]int64 // the versions of the checked keys
+	ops     []op
+	guards  int  // how many of ops are guards
+	old     bool // the node has accepted another incarnation than is known here
+	young   bool // the data is too young for the grace that is asked for
+	holds   bool // the checks hold
+}
+
+// refused attempts are sent as their guards alone, which decide what the node is told, and whether what was read was new enough.
+func (a *attempt) refused() bool { return a.old || a.young || !a.holds }
+
 // carryOut carries out one transaction: it reads what its keys hold, and makes a multi that fails when that has changed.
 func (c *commit) carryOut(ctx context.Context, t *backends.Txn) backends.Result {
-	h := c.h
-	bound := slices.ContainsFunc(t.Puts, func(p backends.Put) bool { return p.Bound })
+	v := c.h.via()
 	verified := false // the guards held before the last reading
 	for try := 0; ; try++ {
-		if err := h.ready(ctx); err != nil {
-			return c.notSent(err)
-		}
-		if try > 3 {
-			if err := pause(ctx, time.Duration(min(try, 50))*time.Millisecond); err != nil {
-				return c.notSent(err)
-			}
-		}
-		rec := h.s.mark().rec
-		ops := h.guards(c.incarnation, bound)
-		guards := len(ops)
-		st, err := c.read(ctx, t)
+		a, err := c.prepare(ctx, t, try)
 		if err != nil {
 			return c.notSent(err)
 		}
-		old := rec.id != c.incarnation
-		young := t.Grace > 0 && !rec.since.IsZero() && c.now.Before(rec.since.Add(t.Grace))
-		current, holds := st.compare(rec, t)
-		if verified && !old {
-			if young {
-				c.mu.Lock()
-				c.young = true
-				c.mu.Unlock()
-				return backends.Result{Err: backends.ErrGrace}
-			}
-			if !holds {
-				return backends.Result{Err: backends.ErrConflict, Versions: current}
-			}
+		if verified && a.refused() && !a.old {
+			return c.refuse(a)
 		}
-		refused := old || young || !holds
-		if !refused {
-			ops = st.write(ops, h, t)
-			c.mu.Lock()
-			c.sent = true
-			c.mu.Unlock()
-		}
-		m := h.s.mark()
-		sent := time.Now()
-		stat, failed, err := h.via().multi(ctx, ops)
+		m, sent := c.h.s.mark(), time.Now()
+		stat, failed, err := v.multi(ctx, a.ops)
 		switch {
-		case err == nil && refused:
+		case err == nil && a.refused():
 			verified = true
-			if old {
-				if _, err := h.s.look(ctx, h.via()); err != nil {
-					return c.notSent(err)
-				}
+			if a.old {
+				_, err = c.h.s.look(ctx, v)
 			}
 		case err == nil && stat != nil && m.undone(stat.Mzxid):
-			h.s.background(func() { _, _ = h.s.look(h.ctx, h.via()) })
+			c.h.s.background(func() { _, _ = c.h.s.look(c.h.ctx, v) })
 			return backends.Result{Err: fmt.Errorf("%w: the store lost data", backends.ErrUnknown)}
 		case err == nil:
-			h.lease.add(sent)
-			return c.applied(rec, t, stat)
-		case failed >= 0 && failed < guards:
-			return c.guarded(ctx, ops[failed].guard)
+			c.h.lease.add(sent)
+			return c.applied(a.rec, t, stat)
+		case failed >= 0 && failed < a.guards:
+			return c.guarded(ctx, a.ops[failed].guard)
 		case failed < 0 && (ctx.Err() != nil || unanswered(err) || errors.Is(err, errOver)):
-			if refused {
-				if ctx.Err() != nil {
-					return c.notSent(ctx.Err())
-				}
-				continue
+			if !a.refused() {
+				return backends.Result{Err: fmt.Errorf("%w: %w", backends.ErrUnknown, err)}
 			}
-			return backends.Result{Err: fmt.Errorf("%w: %w", backends.ErrUnknown, err)}
+			err = ctx.Err()
 		case errors.Is(err, zk.ErrNoNode):
-			if err := st.makeBuckets(ctx, h.via(), h.dir); err != nil {
-				return c.notSent(err)
-			}
-		case !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNodeExists):
+			err = a.st.makeBuckets(ctx, v, c.h.dir)
+		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists):
+			err = nil
+		}
+		if err != nil {
 			return c.notSent(err)
 		}
 	}
+}
+
+// prepare reads what a transaction needs to know.
+func (c *commit) prepare(ctx context.Context, t *backends.Txn, try int) (*attempt, error) {
+	h := c.h
+	if try > 3 { // others want the same
+		if err := pause(ctx, time.Duration(min(try, 50))*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	a := &attempt{rec: h.s.mark().rec}
+	a.ops = h.guards(c.incarnation, slices.ContainsFunc(t.Puts, func(p backends.Put) bool { return p.Bound }))
+	a.guards = len(a.ops)
+	var err error
+	if a.st, err = c.read(ctx, t); err != nil {
+		return nil, err
+	}
+	a.old = a.rec.id != c.incarnation
+	a.young = t.Grace > 0 && !a.rec.since.IsZero() && c.now.Before(a.rec.since.Add(t.Grace))
+	a.current, a.holds = a.st.compare(a.rec, t)
+	if !a.refused() {
+		a.ops = a.st.write(a.ops, h, t)
+		c.mu.Lock()
+		c.sent = true
+		c.mu.Unlock()
+	}
+	return a, nil
+}
+
+// refuse is the result of a transaction whose guards hold, and that is not to be applied.
+func (c *commit) refuse(a *attempt) backends.Result {
+	if !a.young {
+		return backends.Result{Err: backends.ErrConflict, Versions: a.current}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young = true
+	return backends.Result{Err: backends.ErrGrace}
 }
 
 // notSent is the result of a transaction that was not applied for want of a connection, for certain.

@@ -4,7 +4,7 @@ import "strings"
 
 // commands are all that the store calls, itself or in its scripts.
 var commands = [...]string{
-	"eval", "evalsha", "time", "info", "config|get", "client|setinfo", "hello", "auth", "ping", "select",
+	"eval", "evalsha", "time", "info", "config|get", "hello", "auth", "ping", "select",
 	"hget", "hmget", "hset", "hdel", "zadd", "zscore", "zrem", "zrangebyscore", "zrangebylex", "zlexcount",
 	"exists", "pexpire", "scan", "publish", "subscribe", "unsubscribe", "wait",
 	"cluster|slots", "command", "readonly", "asking",

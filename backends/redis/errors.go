@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
@@ -25,7 +27,7 @@ var refusals = [...]struct {
 	{"without any password configured", "the server wants no password, but one was given", true},
 	{"NOPERM", "the user lacks a right (ACL gives the command that makes one who has them all)", true},
 	{"has no permissions", "the user lacks a right (ACL gives the command that makes one who has them all)", true},
-	{"No permissions", "the user lacks a right (ACL gives the command that makes one who has them all)", true},
+	{"The user executing the script", "the user lacks a right (ACL gives the command that makes one who has them all)", true},
 	{"FORMAT", "the data was written by a newer version of this store", true},
 	{"MOVED", "the server is one of a Cluster, which needs a redis.ClusterClient", true},
 	{"CROSSSLOT", "the server is one of a Cluster, which needs a redis.ClusterClient", true},
@@ -50,7 +52,7 @@ func (s *Store) wrap(err error) error {
 	if errors.Is(err, redis.ErrClosed) && s.ctx.Err() != nil {
 		return backends.ErrClosed
 	}
-	what, fatal := meaning(err)
+	what, fatal := s.meaning(err)
 	if what != "" {
 		what += ": "
 	}
@@ -62,7 +64,7 @@ func (s *Store) wrap(err error) error {
 
 func (s *Store) preamble() string { return "redis store " + s.name + ": " }
 
-func meaning(err error) (what string, fatal bool) {
+func (s *Store) meaning(err error) (what string, fatal bool) {
 	var host x509.HostnameError
 	var unknown x509.UnknownAuthorityError
 	var certificate *tls.CertificateVerificationError
@@ -76,8 +78,12 @@ func meaning(err error) (what string, fatal bool) {
 		return "the server does not speak TLS at this port", true
 	case errors.As(err, &certificate):
 		return "the server's certificate does not hold", false
+	case errors.Is(err, context.DeadlineExceeded) && s.tls && !s.reached.Load():
+		return "no answer in time; perhaps the server does not speak TLS at this port", false
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time", false
+	case (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) && !s.tls && !s.reached.Load():
+		return "the server closed the connection without an answer; perhaps it wants TLS (rediss)", false
 	case errors.Is(err, redis.ErrClosed):
 		return "the client was closed before the store", true
 	}

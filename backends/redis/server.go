@@ -79,6 +79,7 @@ func (s *Store) inspectFor(ctx context.Context, sp space) error {
 	if err != nil {
 		return s.wrap(err)
 	}
+	s.reached.Store(true)
 	if err := found.unfit(); err != nil {
 		return s.wrap(fmt.Errorf("%w: %w", backends.ErrFatal, err))
 	}
@@ -192,7 +193,7 @@ func (s *Store) Warnings(ctx context.Context) ([]string, error) {
 		return nil, s.wrap(err)
 	}
 	_, cluster := s.client.(*redis.ClusterClient)
-	failover := cluster || strings.HasSuffix(s.name, "(by Sentinel)")
+	failover := cluster || s.name == sentinel
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		sv := found[name]

@@ -29,6 +29,8 @@ type Store struct {
 	client   redis.UniversalClient
 	owned    bool
 	name     string // for messages
+	tls      bool
+	reached  atomic.Bool // a server has answered
 	prefix   string
 	replicas int
 	scripts  *scripts
@@ -82,6 +84,7 @@ func parse(raw string) (*redis.Options, error) {
 		return nil, fmt.Errorf("the URL of %s: %w", u.Host, err)
 	}
 	o.ContextTimeoutEnabled = true
+	o.DisableIndentity = true // CLIENT SETINFO would be one more right, and one more command for each connection
 	if !u.Query().Has("max_retries") {
 		o.MaxRetries = -1 // the group retries
 	}
@@ -90,7 +93,8 @@ func parse(raw string) (*redis.Options, error) {
 
 // New makes a store over a client, which the caller closes after the store. It does no I/O. Errors wrap backends.ErrFatal.
 func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
-	s := &Store{client: client, prefix: DefaultPrefix, name: nameOf(client)}
+	s := &Store{client: client, prefix: DefaultPrefix}
+	s.name, s.tls = nameOf(client)
 	for _, o := range opts {
 		o(s)
 	}
@@ -115,19 +119,22 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// nameOf says where a client leads to, without secrets.
-func nameOf(client redis.UniversalClient) string {
+// sentinel is the name of a server that Sentinel tells.
+const sentinel = "(by Sentinel)"
+
+// nameOf says where a client leads to, without secrets, and whether it speaks TLS.
+func nameOf(client redis.UniversalClient) (name string, tls bool) {
 	switch c := client.(type) {
 	case *redis.Client:
-		if o := c.Options(); o.Addr == "FailoverClient" {
-			return "(by Sentinel)"
-		} else {
-			return o.Addr
+		o := c.Options()
+		if o.Addr == "FailoverClient" {
+			return sentinel, o.TLSConfig != nil
 		}
+		return o.Addr, o.TLSConfig != nil
 	case *redis.ClusterClient:
-		return "(cluster of " + strings.Join(c.Options().Addrs, ", ") + ")"
+		return "(cluster of " + strings.Join(c.Options().Addrs, ", ") + ")", c.Options().TLSConfig != nil
 	}
-	return "(client of the program)"
+	return "(client of the program)", false
 }
 
 // Open opens a session. TTLs from half a second to three days are granted as wanted.

@@ -5,6 +5,7 @@ package testserver
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,29 +41,34 @@ const (
 // such as "--appendonly", "yes".
 func StartRedis(t testing.TB, kind RedisKind, args ...string) *RedisServer {
 	t.Helper()
-	return startRedis(t, kind, Port(t), nil, args)
+	return startRedis(t, kind, args)
 }
 
 // StartRedisTLS starts a server that speaks TLS alone, with this certificate and key.
-func StartRedisTLS(t testing.TB, kind RedisKind, certFile, keyFile string, args ...string) *RedisServer {
+func StartRedisTLS(t testing.TB, kind RedisKind, certPEM, keyPEM []byte, args ...string) *RedisServer {
 	t.Helper()
+	s := &RedisServer{t: t, kind: kind, Host: "127.0.0.1", Dir: Dir(t)}
+	cert, key := filepath.Join(s.Dir, "cert.pem"), filepath.Join(s.Dir, "key.pem")
+	if err := errors.Join(os.WriteFile(cert, certPEM, 0o644), os.WriteFile(key, keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	port := Port(t)
-	ready := func(ctx context.Context) error {
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	tls := []string{"--tls-port", strconv.Itoa(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no"}
+	s.start(func(ctx context.Context) error {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			_ = c.Close()
 		}
 		return err
-	}
-	tls := []string{"--tls-port", strconv.Itoa(port), "--tls-cert-file", certFile, "--tls-key-file", keyFile, "--tls-auth-clients", "no"}
-	return startRedis(t, kind, 0, ready, append(tls, args...), port)
+	}, append(tls, args...))
+	s.Port = port
+	return s
 }
 
 // StartReplica starts a replica of a server, and waits until it has the master's data.
 func StartReplica(t testing.TB, master *RedisServer, args ...string) *RedisServer {
 	t.Helper()
-	r := startRedis(t, master.kind, Port(t), nil, append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.Port)}, args...))
+	r := startRedis(t, master.kind, append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.Port)}, args...))
 	r.Until("INFO replication", "master_link_status:up")
 	return r
 }
@@ -128,19 +134,19 @@ func (k RedisKind) binary(t testing.TB) (root, path string) {
 	return root, Need(t, root, string(k)+"-server")
 }
 
-func startRedis(t testing.TB, kind RedisKind, port int, ready func(context.Context) error, args []string, tls ...int) *RedisServer {
+func startRedis(t testing.TB, kind RedisKind, args []string) *RedisServer {
 	t.Helper()
-	s := &RedisServer{t: t, kind: kind, Host: "127.0.0.1", Port: port, Dir: Dir(t)}
-	if ready == nil {
-		ready = s.ping
-	}
-	root, path := kind.binary(t)
-	all := append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", s.Dir, "--save", "", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}, args...)
-	s.Process = Start(t, Spec{Name: string(kind), Path: path, Root: root, Dir: s.Dir, Args: all, Ready: ready})
-	if len(tls) > 0 {
-		s.Port = tls[0]
-	}
+	s := &RedisServer{t: t, kind: kind, Host: "127.0.0.1", Port: Port(t), Dir: Dir(t)}
+	s.start(s.ping, args)
 	return s
+}
+
+// start starts the server at Port, 0 for none without TLS.
+func (s *RedisServer) start(ready func(context.Context) error, args []string) {
+	s.t.Helper()
+	root, path := s.kind.binary(s.t)
+	all := append([]string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir, "--save", "", "--repl-diskless-sync-delay", "0"}, args...)
+	s.Process = Start(s.t, Spec{Name: string(s.kind), Path: path, Root: root, Dir: s.Dir, Args: all, Ready: ready})
 }
 
 // Addr is host:port.
@@ -183,7 +189,7 @@ func (s *RedisServer) Must(command ...string) string {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 	defer cancel()
 	out, err := s.Do(ctx, command...)
-	if err == nil && strings.HasPrefix(out, "-") {
+	if err == nil && len(out) > 1 && out[0] == '-' && (out[1] < '0' || out[1] > '9') {
 		err = fmt.Errorf("%s", out)
 	}
 	if err != nil {

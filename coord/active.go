@@ -12,7 +12,7 @@ func (m *Machine) takers(nodes []Member) []bool {
 	holds := make([]int32, 0, len(nodes))
 	var who []int
 	for i, mi := range nodes {
-		if take[i] = !m.drained(mi); take[i] {
+		if take[i] = !m.drained(mi); take[i] && (m.cfg.MaxActive == 0 || m.mayTake(mi)) {
 			pr = append(pr, assign.Node{Priority: mi.Priority, Weight: mi.Weight, Max: mi.Max})
 			holds = append(holds, int32(len(l.entries[mi.Node].value.Share)))
 			who = append(who, i)
@@ -22,6 +22,7 @@ func (m *Machine) takers(nodes []Member) []bool {
 	if most == 0 {
 		return take
 	}
+	clear(take)
 	active := assign.Active(pr, holds, most, m.cfg.FailBack)
 	name := map[string]bool{}
 	for k, i := range who {
@@ -38,6 +39,12 @@ func (m *Machine) takers(nodes []Member) []bool {
 		}
 	}
 	return take
+}
+
+// mayTake tells whether a node can be of use: who may take nothing is not one of those that are active.
+func (m *Machine) mayTake(mi Member) bool {
+	_, live := m.lead.members[mi.Node]
+	return !live || m.mayAny(mi)
 }
 
 // outgoing counts the live nodes that still hold something, and are not among those that stay active.

@@ -36,7 +36,7 @@ func (m *Machine) claiming(name string) bool {
 // mayClaim tells whether nothing but time keeps claims from being sent.
 func (m *Machine) mayClaim() bool {
 	return m.phase == phaseActive && !m.leave.asked && !m.queue.stale && !m.sess.noticing && m.set.known && m.member.version != 0 &&
-		!m.waitsFor(callClaims) && !m.waitsFor(callMember)
+		!m.set.owed && !m.waitsFor(callClaims) && !m.waitsFor(callMember)
 }
 
 func (m *Machine) pumpClaims() {

@@ -15,8 +15,9 @@ func (b bits) clear(j int32) { b[j/64] &^= 1 << (j % 64) }
 
 // indexed are the resources of a plan, by name.
 type indexed struct {
-	names []string
-	of    map[string]int32
+	names  []string
+	sorted []string // the same
+	of     map[string]int32
 	// ties are the nodes that resources are to be on, where those are planned for.
 	ties map[int32]string
 }
@@ -32,8 +33,17 @@ func (x *indexed) all() bits {
 // allowed is the set of resources that a node may take; nil for all of them.
 func (m *Machine) allowed(mi Member, x *indexed) bits {
 	var b bits
+	if _, live := m.lead.members[mi.Node]; !live { // what waits for it, whatever it may take, and nothing else
+		b = newBits(len(x.names))
+		for _, n := range m.lead.entries[mi.Node].value.Share {
+			if j, ok := x.of[n]; ok && (x.ties[j] == "" || x.ties[j] == mi.Node) {
+				b.set(j)
+			}
+		}
+		return b
+	}
 	if m.cfg.Origin == OriginStatic {
-		if list := m.staticOf(mi); !slices.Equal(list, x.names) {
+		if list := m.staticOf(mi); !slices.Equal(list, x.sorted) {
 			b = newBits(len(x.names))
 			for _, n := range list {
 				if j, ok := x.of[n]; ok {
@@ -64,6 +74,32 @@ func (m *Machine) allowed(mi Member, x *indexed) bits {
 		}
 	}
 	return b
+}
+
+// may tells whether a live node may take a resource, whatever it is tied to.
+func (m *Machine) may(mi Member, resource string) bool {
+	if m.cfg.Origin == OriginStatic {
+		if _, ok := slices.BinarySearch(m.staticOf(mi), resource); !ok {
+			return false
+		}
+	}
+	if slices.Contains(mi.Declined, resource) {
+		return false
+	}
+	for _, r := range m.lead.labelled {
+		if r.Name == resource {
+			return hasLabels(mi.Labels, r.Require, true)
+		}
+	}
+	return true
+}
+
+// mayAny tells whether a live node may take anything at all.
+func (m *Machine) mayAny(mi Member) bool {
+	if m.cfg.Origin == OriginStatic {
+		return slices.ContainsFunc(m.staticOf(mi), func(r string) bool { return m.may(mi, r) })
+	}
+	return slices.ContainsFunc(m.lead.resources, func(r string) bool { return m.may(mi, r) })
 }
 
 // prefers is the set of resources that should be on a node with its labels; nil for none.

@@ -157,7 +157,6 @@ func (m *Machine) assignmentsRead(entries []Entry) bool {
 			l.cold, l.dirty, l.retryAt = true, true, m.now+Time(100*millisecond)
 			return false
 		}
-		sort.Strings(a.Share)
 		a.Parts = n - 1 // also what is to be deleted
 		l.entries[node] = published{version: entries[0].Version, value: a}
 		l.gen = max(l.gen, a.Generation)

@@ -62,6 +62,7 @@ func (m *Machine) noticed(ev ReadDone) {
 	m.bar = barrierState{}
 	m.set.known = false
 	m.set.reborn = true
+	m.set.owed = m.set.took && m.has(GuardSupersede) // it may be undone
 	m.member.version = 0
 	m.phase = phaseSettling
 	m.touchAll()

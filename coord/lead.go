@@ -228,13 +228,14 @@ func (m *Machine) wakeLead(w *wake) {
 	}
 }
 
-// stepDown gives the leader entry up, and wakes a successor.
+// stepDown gives the leader entry up, and wakes two successors: one of them may be leaving as well.
 func (m *Machine) stepDown() {
 	wake := []string{}
 	for _, name := range sortedKeys(m.lead.members) {
 		if mi := m.lead.members[name]; name != m.cfg.Node && !mi.Leaving {
-			wake = append(wake, NodeAddress(name))
-			break
+			if wake = append(wake, NodeAddress(name)); len(wake) == 2 {
+				break
+			}
 		}
 	}
 	m.commit(call{kind: callStepDown, names: []string{m.cfg.Node}}, Txn{

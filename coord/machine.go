@@ -118,6 +118,7 @@ func (m *Machine) pump() {
 	m.pumpRenew()
 	m.pumpNotice()
 	m.pumpSettle()
+	m.pumpSupersede()
 	m.pumpBarrier() // before pumpMember, which tells the coordinator of it
 	m.pumpMember()
 	m.pumpFollow()

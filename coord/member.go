@@ -50,12 +50,9 @@ func (m *Machine) ownSeen(e Entry) {
 		m.occupied(e)
 	case foreign && m.member.joined && m.bornBefore(e):
 		m.superseded() // two that took turns would never end
-	case foreign && !m.set.took:
-		m.takeOver()
+	case foreign:
+		m.takeOver(e)
 	default:
-		if foreign {
-			m.bearAfter(e)
-		}
 		m.member.version, m.member.unknown = e.Version, false
 		m.phase = phaseJoining
 	}
@@ -244,8 +241,8 @@ func (m *Machine) endDeclines() {
 
 func (m *Machine) wakeMember(w *wake) {
 	w.by(m.member.declineEnd)
-	if m.set.elders && m.stopsHere() && !m.waitsFor(callSupersede) {
-		w.by(m.set.elderAt)
+	if m.maySupersede() {
+		w.by(max(m.set.elderAt, m.now))
 	}
 	if m.mayWriteMember() {
 		w.by(max(m.member.retryAt, m.now))

@@ -37,30 +37,36 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 	l := &m.lead
 	p := &plan{shares: map[string][]string{}, next: map[string]string{}, paused: map[string]bool{}, drained: map[string]bool{},
 		reserved: l.reserved, old: l.entries, all: l.rewrite}
-	x := m.index(nodes, p)
+	take := m.takers(nodes)
+	x := m.index(nodes, take, p)
 	for _, mi := range nodes {
 		p.shares[mi.Node] = nil
 		p.drained[mi.Node] = m.drained(mi)
 	}
-	owners, who := m.place(nodes, x, p)
-	var unplaced []string
-	for j, o := range owners {
-		if o < 0 {
-			unplaced = append(unplaced, x.names[j])
-			continue
-		}
-		node := who[o].Node
-		p.shares[node] = append(p.shares[node], x.names[j])
-		if p.reserved[node] == 0 {
-			p.next[x.names[j]] = node
+	was, owners, who := m.place(nodes, take, x, p)
+	for _, stays := range []bool{true, false} { // a share is in the order of arrival
+		for j, o := range owners {
+			if o >= 0 && (was[j] == o) == stays {
+				p.shares[who[o].Node] = append(p.shares[who[o].Node], x.names[j])
+			}
 		}
 	}
-	l.unplaced = unplaced
+	l.unplaced = nil
+	for j, o := range owners {
+		switch {
+		case o < 0:
+			l.unplaced = append(l.unplaced, x.names[j])
+		case p.reserved[who[o].Node] == 0:
+			p.next[x.names[j]] = who[o].Node
+		}
+	}
+	sort.Strings(l.unplaced)
 	return p
 }
 
-// index numbers the resources to plan; those that are paused without their claim are nobody's.
-func (m *Machine) index(nodes []Member, p *plan) *indexed {
+// index numbers the resources to plan: those of each node in the order in which they came to it, so that what came last, and
+// has moved already, is what it gives up, then the rest. Those that are paused without their claim are nobody's.
+func (m *Machine) index(nodes []Member, take []bool, p *plan) *indexed {
 	c := &m.lead.control
 	x := &indexed{ties: map[int32]string{}}
 	for _, n := range m.planned(nodes) {
@@ -71,36 +77,65 @@ func (m *Machine) index(nodes []Member, p *plan) *indexed {
 		if paused {
 			p.paused[n] = true
 		}
-		x.names = append(x.names, n)
+		x.sorted = append(x.sorted, n)
 	}
-	x.of = make(map[string]int32, len(x.names))
-	for i, n := range x.names {
-		x.of[n] = int32(i)
+	x.of = make(map[string]int32, len(x.sorted))
+	for _, n := range x.sorted {
+		x.of[n] = -1
 	}
-	here := map[string]bool{}
-	for _, mi := range nodes {
-		here[mi.Node] = !m.drained(mi) && m.lead.reserved[mi.Node] == 0
+	add := func(n string) {
+		if j, ok := x.of[n]; ok && j < 0 {
+			x.of[n] = int32(len(x.names))
+			x.names = append(x.names, n)
+		}
 	}
-	for _, ties := range []map[string]string{c.pins, c.moves} {
-		for r := range ties { // into a map
-			// A node that is not there ties nothing: idle is worse than elsewhere.
-			if j, ok := x.of[r]; ok && here[c.tied(r)] {
-				x.ties[j] = c.tied(r)
+	for i, mi := range nodes {
+		if take[i] {
+			for _, n := range m.lead.entries[mi.Node].value.Share {
+				add(n)
 			}
 		}
 	}
+	for _, n := range x.sorted {
+		add(n)
+	}
+	m.tie(nodes, take, x)
 	return x
 }
 
-// place runs the assignment over the nodes that may be given something, and returns them with it.
-func (m *Machine) place(nodes []Member, x *indexed, p *plan) ([]int32, []Member) {
+// tie enters the nodes that resources are to be on. A node that is not there, or may not take the resource, ties nothing: idle is worse
+// than elsewhere.
+func (m *Machine) tie(nodes []Member, take []bool, x *indexed) {
+	c := &m.lead.control
+	if len(c.pins)+len(c.moves) == 0 {
+		return
+	}
+	room, who := map[string]int{}, map[string]Member{}
+	for i, mi := range nodes {
+		if take[i] && m.lead.reserved[mi.Node] == 0 {
+			who[mi.Node], room[mi.Node] = mi, mi.Max
+		}
+	}
+	for _, ties := range []map[string]string{c.moves, c.pins} {
+		for _, r := range sortedKeys(ties) {
+			j, ok := x.of[r]
+			mi, here := who[ties[r]]
+			if _, tied := x.ties[j]; !ok || !here || tied || !m.may(mi, r) || mi.Max > 0 && room[mi.Node] == 0 {
+				continue
+			}
+			room[mi.Node]--
+			x.ties[j] = mi.Node
+		}
+	}
+}
+
+// place runs the assignment over the nodes that may be given something, and returns them with it, and with the one before.
+func (m *Machine) place(nodes []Member, take []bool, x *indexed, p *plan) (was, owners []int32, who []Member) {
 	l := &m.lead
 	pr := assign.Problem{Resources: len(x.names), Owner: make([]int32, len(x.names)), Load: m.loads(x)}
 	for i := range pr.Owner {
 		pr.Owner[i] = -1
 	}
-	take := m.takers(nodes)
-	var who []Member
 	for i, mi := range nodes {
 		if !take[i] {
 			continue
@@ -122,7 +157,7 @@ func (m *Machine) place(nodes []Member, x *indexed, p *plan) ([]int32, []Member)
 	target := assign.Plan(pr)
 	most, each := m.cfg.MaxMoving, m.cfg.MaxMovingNode
 	if m.cfg.Mode == GlobalBarrier || most == 0 && each == 0 {
-		return target, who
+		return pr.Owner, target, who
 	}
 	limited := assign.Limit(pr, target, most, each, m.busy(who, x))
 	for j := range target {
@@ -130,7 +165,7 @@ func (m *Machine) place(nodes []Member, x *indexed, p *plan) ([]int32, []Member)
 			p.pending++
 		}
 	}
-	return limited, who
+	return pr.Owner, limited, who
 }
 
 // busy tells for each resource which of the nodes still has to give it back, -1 for none.

@@ -9,7 +9,8 @@ type settingsState struct {
 	value   Settings
 	reborn  bool // this session saw a new incarnation: a coordinator waits for the known nodes
 	retryAt Time
-	took    bool // this session superseded an older process of the name
+	took    bool // this session took over from an older process of the name
+	owed    bool // which is still to be superseded
 	elders  bool // which may still work
 	elderAt Time // no look at that before
 	foreign Time // since when another process of this name has been in the way
@@ -25,7 +26,7 @@ func (m *Machine) pumpSettle() {
 
 // maySettle tells whether nothing but time keeps the settings from being read.
 func (m *Machine) maySettle() bool {
-	return !m.sess.noticing && !m.leave.superseded && !m.waitsFor(callSettle) && !m.waitsFor(callFound) && !m.waitsFor(callSupersede)
+	return !m.sess.noticing && !m.leave.superseded && !m.waitsFor(callSettle) && !m.waitsFor(callFound)
 }
 
 // wantMembers is 1 when the settings on record differ: then it matters whether anybody works under them.

@@ -53,24 +53,37 @@ func TestOwnEntryOverwritten(t *testing.T) {
 func TestOlderEntryRestored(t *testing.T) {
 	t.Parallel()
 	m := static(ResourceBarrier)
-	s := asked[Supersede](t, overwritten(t, m, 99))
-	if m.finished || m.leave.asked || s.Node != "a" {
-		t.Fatalf("ends instead: %+v", s)
+	write, v, ok := memberWrite(t, overwritten(t, m, 99))
+	if !ok || v.Born != 100 || v.Instance != "i" || m.leave.asked {
+		t.Fatalf("does not write its entry: %+v", v)
 	}
-	read := asked[Read](t, m.Step(m.now, Superseded{Req: s.Req, Code: OK, Stamp: Stamp{Incarnation: "x"}}))
-	actions := m.Step(m.now, ReadDone{Req: read.Req, Code: OK, Stamp: Stamp{Incarnation: "x"}, Entries: []Entry{
-		{Key: MemberKey("a"), Value: encode(Member{Node: "a", Instance: "another", Static: true, Born: 99}), Version: 30, Session: "other"},
-		{Key: SettingsKey, Value: EncodeSettings(m.settings()), Version: 1}}})
-	if _, v, ok := memberWrite(t, actions); !ok || v.Born != 100 || v.Instance != "i" {
-		t.Fatalf("does not write its entry: %+v", actions)
+	s := asked[Supersede](t, m.Step(m.now, Committed{Req: write.Req, Code: OK, Stamp: Stamp{Incarnation: "x"},
+		Results: []Result{{Code: OK, Versions: map[string]int64{MemberKey("a"): 31}}}}))
+	m.follow.share = map[string]bool{"r": true}
+	m.touch("r")
+	if c := commits(m.Step(m.now, Tick{})); len(c) > 0 {
+		t.Fatalf("claims what the older process may hold: %+v", c)
 	}
+	claim := asked[Commit](t, m.Step(m.now, Superseded{Req: s.Req, Code: OK, Stamp: Stamp{Incarnation: "x"}}))
+	if claim.Txns[0].Puts[0].Key != ClaimKey("r") {
+		t.Fatalf("does not claim: %+v", claim)
+	}
+}
+
+func commits(actions []Action) (c []Commit) {
+	for _, a := range actions {
+		if a, ok := a.(Commit); ok {
+			c = append(c, a)
+		}
+	}
+	return c
 }
 
 // Of two that join at the same time, the one that writes last is the newer, whichever opened its session first.
 func TestLastToJoinIsTheNewer(t *testing.T) {
 	t.Parallel()
 	m := static(ResourceBarrier)
-	m.member.joined, m.set.took, m.set.known, m.phase = false, true, false, phaseSettling
+	m.member.joined, m.set.known, m.phase = false, false, phaseSettling
 	read := asked[Read](t, m.Step(m.now, Tick{}))
 	actions := m.Step(m.now, ReadDone{Req: read.Req, Code: OK, Stamp: Stamp{Incarnation: "x"}, Entries: []Entry{
 		{Key: MemberKey("a"), Value: encode(Member{Node: "a", Instance: "another", Static: true, Born: 150}), Version: 30, Session: "other"},

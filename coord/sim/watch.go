@@ -28,7 +28,9 @@ type watch struct {
 	stepped  vtime            // when the clock was last stepped forward
 	stepSize vtime
 	looked   vtime
-	declined map[string]bool // pairs of process and resource that were declined
+	workedBy map[string]string // name of the node that worked a resource last
+	moves    map[string]int    // how often that changed
+	declined map[string]bool   // pairs of process and resource that were declined
 }
 
 // top is the greatest fence that a resource was worked under, and by which session.
@@ -39,7 +41,8 @@ type top struct {
 }
 
 func (v *watch) init() {
-	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{}, declined: map[string]bool{}}
+	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{}, declined: map[string]bool{},
+		workedBy: map[string]string{}, moves: map[string]int{}}
 }
 
 // lost: after a loss of data plans may be older.
@@ -63,6 +66,10 @@ func (w *World) beginWork(k *worker) {
 	case !back:
 		w.tops[k.resource] = top{k.fence, k.session, k.p}
 	}
+	if was := w.workedBy[k.resource]; was != "" && was != k.p.name {
+		w.moves[k.resource]++
+	}
+	w.workedBy[k.resource] = k.p.name
 	w.working[k.resource] = append(w.working[k.resource], k)
 	w.checkOverlap(k)
 	w.checkCovered(k)

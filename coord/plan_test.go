@@ -1,0 +1,132 @@
+package coord
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// leading is a machine that coordinates these nodes, whose shares stand in the store; every node may be given every resource.
+func leading(origin Origin, resources []string, shares map[string][]string) *Machine {
+	m := joined(ResourceBarrier)
+	m.cfg.Origin = origin
+	m.elected(4)
+	l := &m.lead
+	l.members, l.entries = map[string]memberInfo{}, map[string]published{}
+	l.resources = resources
+	for node, share := range shares {
+		l.members[node] = memberInfo{Member: Member{Node: node, Weight: 1, List: resources}, version: 9}
+		l.entries[node] = published{version: 9, value: Assignment{Epoch: 4, Generation: 1, Share: share}}
+	}
+	return m
+}
+
+func (m *Machine) planAll() *plan {
+	settled, joined := m.planners(nil)
+	return m.makePlan(sortedMembers(slices.Concat(settled, joined)))
+}
+
+// A pin or a move to a node that may not take the resource ties nothing: idle is worse than elsewhere.
+func TestTieToNodeThatMayNotTakeIt(t *testing.T) {
+	t.Parallel()
+	const otherPins = "its limit, reached by other pins"
+	for what, change := range map[string]func(m *Machine){
+		"drained":  func(m *Machine) { m.lead.control.drained["b"] = true },
+		"declined": func(m *Machine) { m.changeMember("b", func(v *Member) { v.Declined = []string{"r"} }) },
+		"labels":   func(m *Machine) { m.lead.labelled = []Registration{{Name: "r", Require: []string{"zone=a"}}} },
+		"standby":  func(m *Machine) { m.cfg.MaxActive = 1 },
+		"away":     func(m *Machine) { delete(m.lead.members, "b") },
+		otherPins: func(m *Machine) {
+			m.changeMember("b", func(v *Member) { v.Max = 1 })
+			m.lead.control.pins["q"] = "b"
+		},
+	} {
+		for _, ties := range []string{"pin", "move"} {
+			if ties == "move" && what == otherPins {
+				continue // it goes before pins
+			}
+			t.Run(fmt.Sprint(what, ", ", ties), func(t *testing.T) {
+				t.Parallel()
+				m := leading(OriginRegistered, []string{"q", "r"}, map[string][]string{"a": {"q", "r"}, "b": nil})
+				m.changeMember("a", func(v *Member) { v.Labels = map[string]string{"zone": "a"} })
+				if ties == "pin" {
+					m.lead.control.pins["r"] = "b"
+				} else {
+					m.lead.control.moves["r"] = "b"
+				}
+				change(m)
+				if p := m.planAll(); p.next["r"] != "a" {
+					t.Fatalf("r goes to %q: %v", p.next["r"], p.shares)
+				}
+			})
+		}
+	}
+}
+
+// changeMember changes what the coordinator last read of a node.
+func (m *Machine) changeMember(node string, change func(*Member)) {
+	mi := m.lead.members[node]
+	change(&mi.Member)
+	m.lead.members[node] = mi
+}
+
+// A move to a node that may not take the resource leaves the pin in place.
+func TestPinBehindMove(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"q", "r"}, map[string][]string{"a": {"q", "r"}, "b": nil, "c": nil})
+	m.lead.control.pins["r"], m.lead.control.moves["r"] = "b", "c"
+	m.lead.control.drained["c"] = true
+	if p := m.planAll(); p.next["r"] != "b" {
+		t.Fatalf("r goes to %q", p.next["r"])
+	}
+}
+
+// What is kept for a static node is kept whether or not this coordinator ever saw the node's labels; it is given nothing more.
+func TestReservedShareOfNodeNeverSeen(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"q", "r", "s"}, map[string][]string{"a": nil, "b": {"r"}})
+	delete(m.lead.members, "b")
+	e := m.lead.entries["b"]
+	e.value.ReservedUntil = m.storeTime() + 1e6
+	m.lead.entries["b"] = e
+	m.lead.labelled = []Registration{{Name: "r", Require: []string{"zone=b"}}}
+	p := m.planAll()
+	if !slices.Equal(p.shares["b"], []string{"r"}) || p.reserved["b"] == 0 || len(p.shares["a"]) != 2 {
+		t.Fatalf("shares %v, reserved %v", p.shares, p.reserved)
+	}
+}
+
+// With MaxActive a node that may take nothing is not one of the active ones.
+func TestActiveMayTakeSomething(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"r"}, map[string][]string{"a": nil, "b": nil})
+	m.cfg.MaxActive = 1
+	m.lead.labelled = []Registration{{Name: "r", Require: []string{"zone=b"}}}
+	m.changeMember("b", func(v *Member) { v.Labels = map[string]string{"zone": "b"} })
+	if p := m.planAll(); p.next["r"] != "b" {
+		t.Fatalf("r goes to %q", p.next["r"])
+	}
+}
+
+// What came to a node last is what it gives up: in a rolling restart the same resources move twice, and the others do not.
+func TestLastComesFirstToGo(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"p", "q", "r", "s"}, map[string][]string{"a": {"q", "s", "p"}, "b": {"r"}})
+	p := m.planAll()
+	if !slices.Equal(p.shares["a"], []string{"q", "s"}) || !slices.Equal(p.shares["b"], []string{"r", "p"}) {
+		t.Fatalf("shares %v", p.shares)
+	}
+}
+
+// A coordinator that steps down wakes two nodes: one may be leaving as well.
+func TestStepDownWakesTwo(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, nil, map[string][]string{"a": nil, "b": nil, "c": nil, "d": nil, "e": nil})
+	m.changeMember("b", func(v *Member) { v.Leaving = true })
+	m.out = nil
+	m.stepDown()
+	c := asked[Commit](t, m.out)
+	if want := []string{NodeAddress("c"), NodeAddress("d")}; !slices.Equal(c.Txns[0].Wake, want) {
+		t.Fatalf("wakes %v, want %v", c.Txns[0].Wake, want)
+	}
+}

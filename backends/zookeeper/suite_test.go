@@ -31,18 +31,36 @@ func driver(place func(*testing.T) storetest.Place) storetest.Driver {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract(t, "")
+	server := testserver.StartZooKeeper(t, "")
+	t.Logf("ZooKeeper %s", server.Version())
+	contract(t, "", server.Addr())
 }
 
-func contract(t *testing.T, root string) {
-	shared := testserver.StartZooKeeper(t, root)
-	t.Logf("ZooKeeper %s", shared.Version())
+func TestContractOnTheNextRelease(t *testing.T) {
+	t.Parallel()
+	root := testserver.Root(t)
+	server := testserver.StartZooKeeper(t, root)
+	t.Logf("ZooKeeper %s", server.Version())
+	contract(t, root, server.Addr())
+}
+
+func TestContractOnAnEnsemble(t *testing.T) {
+	t.Parallel()
+	e := testserver.StartEnsemble(t, "")
+	t.Logf("ZooKeeper %s, three servers", e.Servers[0].Version())
+	contract(t, "", e.Addr())
+}
+
+// contract runs the suite on some servers; the cases that lose data each have a server of their own.
+func contract(t *testing.T, root, servers string) {
 	var count atomic.Int64
 	storetest.Run(t, driver(func(t *testing.T) storetest.Place {
-		p := &place{t: t, server: shared, chroot: fmt.Sprintf("/place %d/é", count.Add(1))}
+		p := &place{t: t, servers: servers, chroot: fmt.Sprintf("/place %d/é", count.Add(1))}
 		for _, s := range []string{"Loss", "RollBack", "AllAgree", "IncarnationStays", "AbilitiesAreDeclared"} {
 			if strings.Contains(t.Name(), s) {
-				p.server, p.own = testserver.StartZooKeeper(t, root), true // to be wiped
+				p.own = testserver.StartZooKeeper(t, root)
+				p.servers = p.own.Addr()
+				break
 			}
 		}
 		p.makeChroot()
@@ -52,17 +70,17 @@ func contract(t *testing.T, root string) {
 
 // place is a chroot, of a server of its own when that is to lose its data.
 type place struct {
-	t      *testing.T
-	server *testserver.ZooKeeper
-	own    bool
-	chroot string
-	stores []*Store
+	t       *testing.T
+	servers string
+	own     *testserver.ZooKeeper
+	chroot  string
+	stores  []*Store
 }
 
 func (p *place) place() storetest.Place {
 	return storetest.Place{
 		Open: func(t *testing.T) backends.Store {
-			s, err := Open("zk://"+p.server.Addr(), WithChroot(p.chroot))
+			s, err := Open("zk://"+p.servers, WithChroot(p.chroot))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,12 +89,12 @@ func (p *place) place() storetest.Place {
 		},
 		Lose: func(t *testing.T) {
 			p.mine(t)
-			p.server.Lose()
+			p.own.Lose()
 			p.makeChroot()
 		},
 		RollBack: func(t *testing.T) func(*testing.T) {
 			p.mine(t)
-			restore := p.server.Copy()
+			restore := p.own.Copy()
 			return func(t *testing.T) {
 				p.notice(t)
 				restore()
@@ -91,7 +109,7 @@ func (p *place) place() storetest.Place {
 
 func (p *place) mine(t *testing.T) {
 	t.Helper()
-	if !p.own {
+	if p.own == nil {
 		t.Fatal("this case loses data: it needs a server of its own, name it in contract")
 	}
 }
@@ -117,7 +135,7 @@ func (p *place) notice(t *testing.T) {
 // raw is for what only a test does.
 func (p *place) raw(t *testing.T, f func(c *zk.Conn)) {
 	t.Helper()
-	rawConn(t, p.server.Addr(), f)
+	rawConn(t, p.servers, f)
 }
 
 func rawConn(t testing.TB, servers string, f func(c *zk.Conn)) {

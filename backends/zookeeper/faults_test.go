@@ -1,0 +1,309 @@
+//go:build linux
+
+package zookeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
+)
+
+func TestTheGrantedTimeoutIsReadFromTheAnswer(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
+	for wished, granted := range map[time.Duration]time.Duration{
+		time.Millisecond: 2 * tick, 3 * time.Second: 3 * time.Second, time.Hour: 20 * tick, 100 * 24 * time.Hour: 20 * tick,
+	} {
+		if got := openSession(t, s, "n", wished).TTL(); got != granted*4/5 {
+			t.Errorf("a TTL of %v for a wish of %v, want four fifths of %v", got, wished, granted)
+		}
+	}
+}
+
+// A key that is deleted and put again has the data version again that it had. A release that comes late must not take it for the same.
+func TestALateReleaseDoesNotFreeWhatOthersTook(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
+	a, b := openSession(t, s, "a", 10*time.Second), openSession(t, s, "b", 10*time.Second)
+	first := mustCommit(t, a, bind("claim/=r"))[0].Versions["claim/=r"]
+	late := &commit{h: a, incarnation: a.Opened().Incarnation, results: make([]backends.Result, 1)}
+	release := backends.Txn{Checks: []backends.Check{{Key: "claim/=r", Version: first}}, Deletes: []string{"claim/=r"}}
+	prepared, err := late.prepare(t.Context(), &release, 0)
+	if err != nil || prepared.refused() {
+		t.Fatal(prepared, err)
+	}
+	mustCommit(t, b, backends.Txn{Deletes: []string{"claim/=r"}}, put("other"))
+	mustCommit(t, b, bind("claim/=r", backends.Check{Key: "claim/=r"}))
+	if _, _, err := a.via().multi(t.Context(), prepared.ops); !errors.Is(err, zk.ErrBadVersion) {
+		t.Fatalf("the late release: %v", err)
+	}
+	if r := late.carryOut(t.Context(), &release); !errors.Is(r.Err, backends.ErrConflict) || r.Versions["claim/=r"] <= first {
+		t.Fatalf("the release, tried again: %+v", r)
+	}
+	if !has(t, b, "claim/=r") {
+		t.Fatal("the claim is gone")
+	}
+}
+
+// The library queues requests while it is not connected, begins a new session when the old one has expired, and sends them under that.
+func TestNothingRunsUnderAnotherSessionAfterAnExpiry(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	link := testserver.Proxy(t, server.Addr())
+	s, other := openStore(t, "zk://"+link.Addr()), openStore(t, "zk://"+server.Addr())
+	h, watcher := openSession(t, s, "n", 2*time.Second), openSession(t, other, "w", 10*time.Second)
+	mustCommit(t, h, bind("bound"))
+	link.Cut()
+	path := h.dir.alive("ghost")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // past all that the driver does against it, and again and again, so that something waits all the time
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := h.l.conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err == nil {
+				t.Error("a request ran under another session")
+				return
+			}
+		}
+	}()
+	eventually(t, "the session expired", func() bool { mustRenew(t, watcher); return !has(t, watcher, "bound") })
+	link.Heal()
+	if err := renew(within(t, 20*time.Second), h); !errors.Is(err, backends.ErrSessionLost) {
+		t.Errorf("renewal after the expiry: %v", err)
+	}
+	mustRenew(t, watcher)
+	<-time.After(2 * time.Second) // the library tries once a second
+	close(stop)
+	<-stopped
+	if z, err := watcher.via().stat(t.Context(), path); err != nil || z.there {
+		t.Fatalf("there is a znode of another session: %v, %v", z.there, err)
+	}
+}
+
+// A server that is killed and started again keeps sessions and what they hold.
+func TestAServerThatIsKilledKeepsSessions(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h := openSession(t, s, "n", 10*time.Second)
+	version := mustCommit(t, h, bind("k"))[0].Versions["k"]
+	server.Kill()
+	if results, err := commitAll(within(t, 300*time.Millisecond), h, bind("l")); err == nil && !errors.Is(results[0].Err, backends.ErrUnknown) {
+		t.Fatalf("a commit without a server: %+v", results)
+	}
+	if err := renew(within(t, 300*time.Millisecond), h); err == nil || errors.Is(err, backends.ErrSessionLost) {
+		t.Fatalf("a renewal without a server: %v", err)
+	}
+	server.Restart()
+	if err := renew(within(t, 10*time.Second), h); err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Read(t.Context(), backends.ReadRequest{Keys: []string{"k"}})
+	if err != nil || len(r.Entries) != 1 || r.Entries[0].Version != version || r.Incarnation != h.Opened().Incarnation {
+		t.Fatalf("after the restart: %+v, %v", r, err)
+	}
+}
+
+// A frozen server ends sessions when it thaws, or not: the answers must fit.
+func TestAServerThatFreezesForLongerThanTheTTL(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h := openSession(t, s, "n", 2*time.Second)
+	mustCommit(t, h, bind("k"))
+	server.Freeze()
+	for deadline := time.Now().Add(h.TTL() + 2*tick); time.Now().Before(deadline); {
+		start := time.Now()
+		if err := renew(within(t, 200*time.Millisecond), h); err == nil {
+			t.Fatal("a frozen server renewed")
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Fatalf("a call with a deadline of 200 ms took %v", took)
+		}
+	}
+	server.Thaw()
+	if err := renew(within(t, 20*time.Second), h); !errors.Is(err, backends.ErrSessionLost) {
+		t.Fatalf("renewal of a session that was given up: %v", err)
+	}
+	next := openSession(t, s, "n", 10*time.Second)
+	eventually(t, "what the old session held is free", func() bool { mustRenew(t, next); return !has(t, next, "k") })
+}
+
+// A connection that carries nothing is left at the end of a renewal's patience, not at that of the session's timeout.
+func TestARenewalThatHangsIsTriedOverAnotherConnection(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	hole := testserver.Proxy(t, server.Addr())
+	s := openStore(t, "", WithServers(hole.Addr(), server.Addr()))
+	var h *session
+	for h == nil || h.l.current().server != hole.Addr() {
+		h = openSession(t, s, "n", 10*time.Second)
+	}
+	mustRenew(t, h)
+	hole.Blackhole()
+	start := time.Now()
+	if err := renew(within(t, time.Second), h); err == nil {
+		t.Fatal("renewed through a hole")
+	}
+	if err := renew(within(t, 4*time.Second), h); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > h.lease.timeout*2/3 {
+		t.Fatalf("renewed %v after the connection had died", took)
+	}
+	mustCommit(t, h, bind("k"))
+}
+
+// Answers that are lost leave outcomes unknown; what a read after that shows stands.
+func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	link := testserver.Proxy(t, server.Addr())
+	s := openStore(t, "zk://"+link.Addr())
+	h := openSession(t, s, "n", 10*time.Second)
+	link.Latency(300 * time.Millisecond)
+	unknown, applied := 0, 0
+	for i := range 8 {
+		key := fmt.Sprintf("k%d", i)
+		results, err := commitAll(within(t, time.Duration(350+40*i)*time.Millisecond), h, bind(key))
+		there := has(t, h, key)
+		switch {
+		case err != nil && there:
+			t.Fatalf("%s: %v, and it was applied", key, err)
+		case err != nil:
+		case results[0].Err == nil && !there:
+			t.Fatalf("%s was applied, and is not there", key)
+		case errors.Is(results[0].Err, backends.ErrUnknown):
+			unknown++
+			if there {
+				applied++
+			}
+		case results[0].Err != nil:
+			t.Fatal(results[0].Err)
+		}
+		mustRenew(t, h)
+	}
+	if unknown == 0 {
+		t.Fatal("no outcome was unknown")
+	}
+	t.Logf("%d unknown, %d of them applied", unknown, applied)
+}
+
+// Somebody deletes everything below the chroot while nodes work.
+func TestDeletingEverythingBeginsAnIncarnation(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h := openSession(t, s, "n", 10*time.Second)
+	old := mustCommit(t, h, bind("k"))[0].Versions["k"]
+	rawConn(t, server.Addr(), func(c *zk.Conn) { deleteAll(t, c, DefaultRoot) })
+	r, err := h.Renew(t.Context(), backends.RenewRequest{Incarnation: h.Opened().Incarnation})
+	if !errors.Is(err, backends.ErrSessionLost) || r.Incarnation == h.Opened().Incarnation || r.Incarnation == "" {
+		t.Fatalf("renewal after everything was deleted: %+v, %v", r, err)
+	}
+	next := openSession(t, s, "n", 10*time.Second)
+	if next.Opened().Incarnation != r.Incarnation {
+		t.Fatalf("incarnation %q, then %q", r.Incarnation, next.Opened().Incarnation)
+	}
+	if again := mustCommit(t, next, bind("k"))[0].Versions["k"]; again <= old {
+		t.Fatalf("version %d after %d", again, old)
+	}
+}
+
+func deleteAll(t *testing.T, c *zk.Conn, path string) {
+	t.Helper()
+	for {
+		names, _, err := c.Children(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			deleteAll(t, c, path+"/"+name)
+		}
+		if err := c.Delete(path, -1); !errors.Is(err, zk.ErrNotEmpty) {
+			return
+		}
+	}
+}
+
+// A process that is frozen for longer than its session has: nothing that it does then counts.
+func TestASessionThatNobodyRenewsEndsThoughItsConnectionIsWell(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h, other := openSession(t, s, "n", 2*time.Second), openSession(t, s, "w", 10*time.Second)
+	start := time.Now()
+	mustCommit(t, h, bind("k"))
+	eventually(t, "the session ended", func() bool { mustRenew(t, other); return !has(t, other, "k") })
+	if took := time.Since(start); took < h.TTL()-100*time.Millisecond || took > h.TTL()*3/2 {
+		t.Fatalf("it ended after %v, its TTL is %v", took, h.TTL())
+	}
+	if _, err := commitAll(t.Context(), h, bind("k")); err != nil {
+		t.Fatal(err)
+	}
+	if has(t, other, "k") {
+		t.Fatal("a session that was given up bound something")
+	}
+}
+
+func TestCallsReturnSoonAfterTheirContextAndLeaveNothing(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h := openSession(t, s, "n", 10*time.Second)
+	server.Freeze()
+	defer server.Thaw()
+	inc := h.Opened().Incarnation
+	for what, f := range map[string]func(context.Context) error{
+		"Renew": func(ctx context.Context) error { return renew(ctx, h) },
+		"Read": func(ctx context.Context) error {
+			_, err := h.Read(ctx, backends.ReadRequest{Prefixes: []string{""}})
+			return err
+		},
+		"Supersede": func(ctx context.Context) error { _, err := h.Supersede(ctx, "n"); return err },
+		"Listen":    func(ctx context.Context) error { return h.Listen(ctx, "a", func() {}) },
+		"Groups":    func(ctx context.Context) error { _, err := s.Groups(ctx); return err },
+		"Open": func(ctx context.Context) error {
+			_, err := s.Open(ctx, backends.SessionOptions{Group: "g", TTL: time.Second})
+			return err
+		},
+		"Commit": func(ctx context.Context) error {
+			r, err := h.Commit(ctx, backends.CommitRequest{Incarnation: inc, Txns: []backends.Txn{put("k")}})
+			if err == nil {
+				err = r.Results[0].Err
+			}
+			return err
+		},
+		"Close": h.Close, // the last but for what the map likes
+	} {
+		start := time.Now()
+		err := f(within(t, 200*time.Millisecond))
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("%s took %v with a deadline of 200 ms", what, took)
+		}
+		if err == nil && what != "Close" {
+			t.Errorf("%s of a frozen server succeeded", what)
+		}
+	}
+	start := time.Now()
+	if err := s.Close(); err != nil || time.Since(start) > 5*time.Second {
+		t.Errorf("Close of the store: %v after %v", err, time.Since(start))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.links); n != 0 {
+		t.Errorf("%d connections are left", n)
+	}
+}

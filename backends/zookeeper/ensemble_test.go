@@ -35,9 +35,9 @@ func keepRenewing(t *testing.T, h *session, times int) (longest time.Duration) {
 
 func TestAnEnsembleThatLosesAServer(t *testing.T) {
 	t.Parallel()
-	e := testserver.StartEnsemble(t, "")
+	e := testserver.StartEnsemble(t, "", patient) // an election takes its time on a busy machine
 	s := openStore(t, "zk://"+e.Addr())
-	h := openSession(t, s, "n", 10*time.Second)
+	h := openSession(t, s, "n", 40*time.Second)
 	version := mustCommit(t, h, bind("k"))[0].Versions["k"]
 	mustRenew(t, h)
 

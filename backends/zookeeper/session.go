@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -30,6 +32,7 @@ type session struct {
 	cache    cache
 	beats    beats
 	sweep    chan struct{} // held by who sweeps
+	refusals atomic.Int64  // handshakes in a row that were broken off since the incarnation is another one
 
 	mu       sync.Mutex
 	accepted string      // the incarnation in which it was last heard
@@ -216,29 +219,36 @@ func (h *session) ready(ctx context.Context) error {
 			return errOver
 		}
 		err := h.l.ready(ctx)
-		switch {
-		case errors.Is(err, errOver):
+		if err == nil {
+			h.refusals.Store(0)
+		}
+		if errors.Is(err, errOver) || errors.Is(err, errBehind) && h.refused(ctx) {
 			h.lost()
 			return errOver
-		case !errors.Is(err, errBehind):
+		}
+		if !errors.Is(err, errBehind) {
 			return err
 		}
-		v, err := h.s.controlled(ctx)
-		if err != nil {
-			return err
-		}
-		r, err := h.s.look(ctx, v)
-		if err != nil {
-			return err
-		}
-		h.mu.Lock()
-		accepted := h.accepted
-		h.mu.Unlock()
-		if r.id != accepted {
-			h.lost() // no server will take it back: the client has seen what they have lost
-			return errOver
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%w: %w", errBehind, err)
 		}
 	}
+}
+
+// refused tells whether the session is lost, after a server broke a handshake off: one that begins to serve does that too. When the
+// incarnation is another one, and as many in a row did as there are and one more, none will take it back: it has seen what they lost.
+func (h *session) refused(ctx context.Context) bool {
+	v, err := h.s.controlled(ctx)
+	if err != nil {
+		return false
+	}
+	r, err := h.s.look(ctx, v)
+	if err != nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return r.id != h.accepted && int(h.refusals.Add(1)) > len(h.s.cfg.servers)
 }
 
 // via is the connection of a live session.

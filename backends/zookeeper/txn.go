@@ -100,71 +100,95 @@ func (st *states) compare(rec *record, t *backends.Txn) (current map[string]int6
 	return current, holds
 }
 
-// write adds the operations of a transaction whose checks hold in st, so that they fail if they do not hold any more: each key that is
-// checked has the data version that it had, and the session that it is bound to is still there, or not there, which is for good.
+// writer makes the operations of a transaction whose checks hold in st, so that they fail if they do not hold any more.
+type writer struct {
+	st      *states
+	h       *session
+	ops     []op
+	checked map[string]bool
+	created map[string]bool // keys whose znode is made on the way, to prove that there was none
+}
+
+func (w *writer) add(request any) { w.ops = append(w.ops, op{request: request}) }
+
+// write adds the operations of a transaction to ops.
 func (st *states) write(ops []op, h *session, t *backends.Txn) []op {
-	checked := map[string]bool{}
-	sessions := map[string]bool{h.id: true}
-	created := map[string]bool{}
-	for _, k := range t.Checks {
-		if checked[k.Key] {
-			continue
-		}
-		checked[k.Key] = true
-		e := st.entries[k.Key]
-		_, path := h.dir.where(k.Key)
-		if !e.there { // made here and now, so nobody else has made it
-			created[k.Key] = true
-			ops = append(ops, op{request: &zk.CreateRequest{Path: path, Acl: h.s.cfg.acl}})
-			continue
-		}
-		ops = append(ops, op{request: check(path, e.stat.Version)})
-		if k.Version != 0 && e.session != "" && !sessions[e.session] {
-			sessions[e.session] = true
-			ops = append(ops, op{request: check(h.dir.alive(e.session), -1)})
-		}
-	}
-	put := map[string]bool{}
+	w := &writer{st, h, ops, map[string]bool{}, map[string]bool{}}
+	w.checks(t.Checks)
 	for _, p := range t.Puts {
-		put[p.Key] = true
-		_, path := h.dir.where(p.Key)
-		session := ""
-		if p.Bound {
-			session = h.id
-		}
-		data := encode(session, p.Value)
-		if st.entries[p.Key].there || created[p.Key] {
-			ops = append(ops, op{request: &zk.SetDataRequest{Path: path, Data: data, Version: -1}})
-		} else {
-			ops = append(ops, op{request: &zk.CreateRequest{Path: path, Data: data, Acl: h.s.cfg.acl}})
-		}
+		w.put(p)
 	}
 	for _, key := range t.Deletes {
-		e := st.entries[key]
-		_, path := h.dir.where(key)
-		switch {
-		case !e.deleted():
-			ops = append(ops, op{request: &zk.SetDataRequest{Path: path, Version: -1}})
-		case checked[key]: // and absent
-		case e.there: // it is not to be there, not only to have been missing at a server that is behind
-			ops = append(ops, op{request: check(path, e.stat.Version)})
-		default:
-			created[key] = true
-			ops = append(ops, op{request: &zk.CreateRequest{Path: path, Acl: h.s.cfg.acl}})
-		}
+		w.remove(key)
 	}
-	for key := range created { // absent, and nobody else is to see that it was asked for
-		if _, path := h.dir.where(key); !put[key] {
-			ops = append(ops, op{request: &zk.DeleteRequest{Path: path, Version: -1}})
-		}
+	for key := range w.created { // absent, and nobody else is to see that it was asked for
+		_, path := h.dir.where(key)
+		w.add(&zk.DeleteRequest{Path: path, Version: -1})
 	}
 	for _, path := range st.hints {
-		ops = append(ops, op{request: &zk.SetDataRequest{Path: path, Version: -1}})
+		w.add(&zk.SetDataRequest{Path: path, Version: -1})
 	}
 	for bucket := range st.buckets {
-		ops = append(ops, op{request: &zk.SetDataRequest{Path: bucket, Version: -1}})
+		w.add(&zk.SetDataRequest{Path: bucket, Version: -1})
 	}
-	return ops
+	return w.ops
+}
+
+// absent adds what fails when there is a znode for a key.
+func (w *writer) absent(key, path string) {
+	w.created[key] = true
+	w.add(&zk.CreateRequest{Path: path, Acl: w.h.s.cfg.acl})
+}
+
+// checks: each key has the data version that it had, and the session that it is bound to is still there; or not there, which is for good.
+func (w *writer) checks(checks []backends.Check) {
+	sessions := map[string]bool{w.h.id: true}
+	for _, k := range checks {
+		if w.checked[k.Key] {
+			continue
+		}
+		w.checked[k.Key] = true
+		e := w.st.entries[k.Key]
+		_, path := w.h.dir.where(k.Key)
+		if !e.there {
+			w.absent(k.Key, path)
+			continue
+		}
+		w.add(check(path, e.stat.Version))
+		if k.Version != 0 && e.session != "" && !sessions[e.session] {
+			sessions[e.session] = true
+			w.add(check(w.h.dir.alive(e.session), -1))
+		}
+	}
+}
+
+func (w *writer) put(p backends.Put) {
+	_, path := w.h.dir.where(p.Key)
+	session := ""
+	if p.Bound {
+		session = w.h.id
+	}
+	data := encode(session, p.Value)
+	if w.st.entries[p.Key].there || w.created[p.Key] {
+		delete(w.created, p.Key)
+		w.add(&zk.SetDataRequest{Path: path, Data: data, Version: -1})
+	} else {
+		w.add(&zk.CreateRequest{Path: path, Data: data, Acl: w.h.s.cfg.acl})
+	}
+}
+
+func (w *writer) remove(key string) {
+	e := w.st.entries[key]
+	_, path := w.h.dir.where(key)
+	switch {
+	case !e.deleted():
+		w.add(&zk.SetDataRequest{Path: path, Version: -1})
+	case w.checked[key]: // and absent
+	case e.there: // it is not to be there, not only to have been missing at a server that is behind
+		w.add(check(path, e.stat.Version))
+	default:
+		w.absent(key, path)
+	}
 }
 
 // makeBuckets makes the places of what a transaction writes or checks.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -28,11 +29,20 @@ type crew struct {
 
 func newCrew(t *testing.T, nodes, resources int, long time.Duration) *crew {
 	t.Helper()
+	return newCrewOver(t, "", nodes, resources, long)
+}
+
+// newCrewOver uses the store with the URL instead of a file of its own; the group is one of its own.
+func newCrewOver(t *testing.T, store string, nodes, resources int, long time.Duration) *crew {
+	t.Helper()
 	c := &crew{rnd: random(t), long: long, put: map[string][]string{}}
 	for i := range resources {
 		c.resources = append(c.resources, fmt.Sprintf("r%d", i))
 	}
 	c.place = newPlace(t, c.resources...)
+	if store != "" {
+		c.store, c.group = store, strings.ReplaceAll(t.Name(), "/", ".")
+	}
 	c.feed(3)
 	c.begin(nodes)
 	return c
@@ -42,6 +52,13 @@ func newCrew(t *testing.T, nodes, resources int, long time.Duration) *crew {
 func (c *crew) begin(nodes int) {
 	c.t.Helper()
 	c.nodes, c.names = make([]*process, nodes), make([]string, nodes)
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			for i, n := range c.nodes {
+				c.t.Logf("node %d said:\n%s", i, n.errs.String())
+			}
+		}
+	})
 	for i := range nodes {
 		c.node(i)
 	}
@@ -131,21 +148,17 @@ func (c *crew) finish(by supervise.Why) {
 	if by != "" && killed[by] == 0 {
 		c.t.Errorf("no command was killed because of %q: nothing was shown", by)
 	}
-	if c.t.Failed() {
-		for i, n := range c.nodes {
-			c.t.Logf("node %d said:\n%s", i, n.errs.String())
-		}
-	}
 }
 
 // A node is killed at random moments, with whatever it does at the time, and started again.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	rounds := 20
-	if *soak {
-		rounds = 200
-	}
-	c := newCrew(t, 3, 6, 2*ttl)
+	killRounds(t, newCrew(t, 3, 6, 2*ttl), 20, 200)
+}
+
+func killRounds(t *testing.T, c *crew, short, long int) {
+	t.Helper()
+	rounds := roundsOf(short, long)
 	for i := 0; i < rounds || i < 10*rounds && !c.shown(supervise.Orphaned); i++ {
 		c.pause(100*time.Millisecond, 1500*time.Millisecond)
 		c.feed(6)
@@ -162,11 +175,12 @@ func TestKill(t *testing.T) {
 // it had, and its commands must be gone before they do.
 func TestFreeze(t *testing.T) {
 	t.Parallel()
-	rounds := 5
-	if *soak {
-		rounds = 50
-	}
-	c := newCrew(t, 3, 6, 2*ttl)
+	freezeRounds(t, newCrew(t, 3, 6, 2*ttl), 5, 50)
+}
+
+func freezeRounds(t *testing.T, c *crew, short, long int) {
+	t.Helper()
+	rounds := roundsOf(short, long)
 	for i := 0; i < rounds || i < 10*rounds && !c.shown(supervise.Distrusted); i++ {
 		c.pause(500*time.Millisecond, 1500*time.Millisecond)
 		c.feed(6)
@@ -176,4 +190,11 @@ func TestFreeze(t *testing.T) {
 		n.signal(syscall.SIGCONT)
 	}
 	c.finish(supervise.Distrusted)
+}
+
+func roundsOf(short, long int) int {
+	if *soak {
+		return long
+	}
+	return short
 }

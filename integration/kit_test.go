@@ -71,13 +71,14 @@ type place struct {
 	t     *testing.T
 	root  string // the source's
 	store string // URL
+	group string
 	log   string // where commands and supervisors write to
 }
 
 func newPlace(t *testing.T, resources ...string) *place {
 	t.Helper()
 	dir := t.TempDir()
-	p := &place{t: t, root: filepath.Join(dir, "root"), store: "sqlite://" + filepath.Join(dir, "store", "group.db"), log: filepath.Join(dir, "log")}
+	p := &place{t: t, group: "g", root: filepath.Join(dir, "root"), store: "sqlite://" + filepath.Join(dir, "store", "group.db"), log: filepath.Join(dir, "log")}
 	for _, d := range append([]string{"store", "log"}, resources...) {
 		if d != "store" && d != "log" {
 			d = filepath.Join("root", d)
@@ -128,7 +129,7 @@ func (p *place) command(args ...string) *process {
 
 // consume is a node of the group g on the given resources.
 func (p *place) consume(resources []string, flagsAndCommand ...string) *process {
-	args := []string{"consume", "g", "--source", "file://" + p.root}
+	args := []string{"consume", p.group, "--source", "file://" + p.root}
 	for _, r := range resources {
 		args = append(args, "--resource", r)
 	}

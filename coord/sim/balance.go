@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/rebalancer-go/rebalancer/coord"
-)
+import "fmt"
 
 // share is who holds what, and who may: what the rules of assignment say is checked here without the code that assigns.
 type share struct {
@@ -13,12 +8,15 @@ type share struct {
 	resources []string
 	owner     []int // by resource; -1: none
 	may       func(node, resource int) bool
+	load      []int64 // by resource; nil: nodes are balanced by number
+	weighted  bool    // nodes have different weights
 }
 
 type holder struct {
 	name     string
 	priority int
 	most     int // 0: no limit
+	weight   int64
 	count    int
 }
 
@@ -57,11 +55,54 @@ func (s *share) fault() string {
 		}
 		b := s.reach(s.next(a), func(b int) bool {
 			to := &s.nodes[b]
-			return to.priority > from.priority || to.priority == from.priority && from.count >= to.count+2
+			return to.priority > from.priority || to.priority == from.priority && s.uneven(from, to)
 		})
 		if b >= 0 {
 			return fmt.Sprintf("%s (priority %d) holds %d, %s (priority %d) only %d", from.name, from.priority, from.count,
 				s.nodes[b].name, s.nodes[b].priority, s.nodes[b].count)
+		}
+	}
+	return s.heavy()
+}
+
+// uneven tells whether one node holds too much beside another that could have some of it. By weight each is within one of its fair share.
+func (s *share) uneven(from, to *holder) bool {
+	switch {
+	case s.load != nil:
+		return false // see heavy
+	case s.weighted:
+		return int64(from.count-1)*to.weight > int64(to.count+1)*from.weight
+	}
+	return from.count >= to.count+2
+}
+
+// heavy says where a move would lower the greater of two loads by more than the band of a tenth of the mean, or "".
+func (s *share) heavy() string {
+	if s.load == nil {
+		return ""
+	}
+	loads, sum, weights := make([]int64, len(s.nodes)), map[int]int64{}, map[int]int64{}
+	for r, o := range s.owner {
+		if o >= 0 {
+			loads[o] += s.load[r]
+			sum[s.nodes[o].priority] += s.load[r]
+		}
+	}
+	for i := range s.nodes {
+		weights[s.nodes[i].priority] += s.nodes[i].weight
+	}
+	for r, a := range s.owner {
+		for b := range s.nodes {
+			if a < 0 || a == b || s.nodes[a].priority != s.nodes[b].priority || !s.may(b, r) || s.nodes[b].most > 0 && s.nodes[b].count >= s.nodes[b].most {
+				continue
+			}
+			x, y, l := float64(s.nodes[a].weight), float64(s.nodes[b].weight), float64(s.load[r])
+			before := float64(loads[a]) / x
+			after := max((float64(loads[a])-l)/x, (float64(loads[b])+l)/y)
+			if p := s.nodes[a].priority; before-after > 0.101*float64(sum[p])/float64(weights[p])+0.01 {
+				return fmt.Sprintf("%s holds a load of %d (weight %.0f), %s one of %d (weight %.0f), and %s of %.0f could move", s.nodes[a].name, loads[a], x,
+					s.nodes[b].name, loads[b], y, s.resources[r], l)
+			}
 		}
 	}
 	return ""
@@ -99,72 +140,3 @@ func (s *share) reach(from []int, better func(int) bool) int {
 	}
 	return -1
 }
-
-// shares is what stands in the world right now, as an oracle for fault. Pairs that a node declined are not demanded of it.
-func (w *World) shares() (*share, string) {
-	s := &share{}
-	var live []*proc
-	for _, p := range w.procs {
-		if p == nil || p.dead {
-			continue
-		}
-		n := w.setup.Nodes[p.place]
-		live = append(live, p)
-		s.nodes = append(s.nodes, holder{name: p.name, priority: n.Priority, most: n.MaxResources})
-	}
-	for _, r := range w.setup.Resources {
-		owner, fault := w.ownerOf(live, r)
-		if fault != "" {
-			return nil, fault
-		}
-		if owner >= 0 || w.wanted(live, r) {
-			s.resources = append(s.resources, r)
-			s.owner = append(s.owner, owner)
-		}
-	}
-	s.may = func(i, r int) bool {
-		p := live[i]
-		return w.mayWork(p, s.resources[r]) && !w.declined[p.key(s.resources[r])]
-	}
-	return s, ""
-}
-
-// ownerOf is the only node that works a resource, or -1, or what is wrong.
-func (w *World) ownerOf(live []*proc, r string) (int, string) {
-	owner := -1
-	for i, p := range live {
-		k := p.workers[r]
-		if k == nil || k.state == workEnded || k.lost {
-			continue
-		}
-		switch {
-		case k.state != workWorking || k.revoked || !p.trusts():
-			return 0, fmt.Sprintf("%s is still opening or draining %s", p, r)
-		case owner >= 0:
-			return 0, fmt.Sprintf("both %s and %s work %s", live[owner], p, r)
-		case !w.mayWork(p, r):
-			return 0, fmt.Sprintf("%s works %s, which is not for it", p, r)
-		}
-		owner = i
-	}
-	return owner, ""
-}
-
-// mayWork tells whether a resource may go to a node at all.
-func (w *World) mayWork(p *proc, r string) bool {
-	if w.setup.Origin == coord.OriginStatic {
-		return slices.Contains(p.static, r)
-	}
-	return w.exists[r]
-}
-
-// wanted tells whether a resource is there to be worked.
-func (w *World) wanted(live []*proc, r string) bool {
-	if w.setup.Origin != coord.OriginStatic {
-		return w.exists[r]
-	}
-	return slices.ContainsFunc(live, func(p *proc) bool { return slices.Contains(p.static, r) })
-}
-
-// key names a pair of a process and a resource.
-func (p *proc) key(resource string) string { return p.String() + " " + resource }

@@ -20,6 +20,8 @@ func (w *World) begin(f Fault) {
 	up := p != nil && !p.dead
 	latest := up && p == w.procs[f.Node]
 	switch f.Kind {
+	case ActPause, ActPauseKept, ActDrain, ActDrainSelf, ActPin, ActMove:
+		w.act(f)
 	case FaultDouble:
 		if p := w.procs[f.Node]; p != nil && !p.dead && w.setup.Nodes[f.Node].StaticID && len(w.elders) < maxElders {
 			w.start(f.Node, p.name, w.lists[f.Node])
@@ -154,6 +156,7 @@ func (w *World) heal() {
 	for r, there := range w.existing() {
 		w.setExists(r, there)
 	}
+	w.restore()
 	for i := range w.procs {
 		p := w.procs[i]
 		if p == nil {

@@ -41,6 +41,12 @@ const (
 	FaultStuck     FaultKind = "stuck"      // handlers do not return
 	FaultSlow      FaultKind = "slow"       // drains take up to Arg longer
 	FaultDouble    FaultKind = "double"     // a second process with the same static name starts
+	ActPause       FaultKind = "pause"      // an operator pauses resource Arg, or the whole group where it is -1
+	ActPauseKept   FaultKind = "pause kept" // the same, and the claim is kept
+	ActDrain       FaultKind = "drain"      // an operator drains the node
+	ActDrainSelf   FaultKind = "drain self" // the process asks for that
+	ActPin         FaultKind = "pin"        // an operator pins resource Arg to the node
+	ActMove        FaultKind = "move"       // an operator moves resource Arg to the node
 	FaultDoubt     FaultKind = "doubt"      // somebody refuses the fence of resource Arg
 )
 
@@ -79,6 +85,9 @@ func (s *Setup) kinds() []weighted {
 	}
 	if slices.ContainsFunc(s.Nodes, func(n NodeSetup) bool { return n.StaticID }) {
 		w = append(w, weighted{FaultDouble, 6})
+	}
+	if s.Acts {
+		w = append(w, acts...)
 	}
 	if s.Origin == "discovered" {
 		w = append(w, weighted{FaultListError, 4}, weighted{FaultFlap, 4})
@@ -148,6 +157,12 @@ func (s *Setup) shape(x chance, f *Fault) {
 	case FaultStep:
 		f.Node, f.Dur = -1, 0
 		f.Arg = pick(x.of("step"), a.between(-s.TTL/4, s.TTL/40), a.between(-s.TTL/4, 2*s.TTL))
+	case ActPin, ActMove:
+		f.Arg = a.below(int64(len(s.Resources)))
+	case ActPause, ActPauseKept:
+		if f.Arg = a.below(int64(len(s.Resources))); x.of("group").percent(5) {
+			f.Arg = -1
+		}
 	case FaultAppear, FaultVanish, FaultDoubt:
 		f.Dur, f.Arg = 0, a.below(int64(len(s.Resources)))
 	case FaultOpen:

@@ -20,6 +20,7 @@ type proc struct {
 	dead     bool // crashed or finished: no more steps
 	trusted  bool // when it was last looked at
 	frozen   bool
+	draining bool // it asks to be given nothing
 	began    vtime
 	joined   vtime    // when the store opened its first session; 0: none yet
 	since    vtime    // and the latest

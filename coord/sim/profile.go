@@ -21,6 +21,9 @@ const (
 func NewProfile(p Profile, seed int64) Setup {
 	s := NewSetup(seed)
 	c := s.chance().of(string(p))
+	if p != AnyWorld {
+		s.unplaced()
+	}
 	switch p {
 	case LateAnswers:
 		s.Kinds = []weighted{{FaultFreeze, 1}, {FaultPartition, 1}}

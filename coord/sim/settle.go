@@ -16,6 +16,12 @@ func (w *World) bound() vtime {
 		return s.Bound
 	}
 	b := 4*s.TTL + 3*s.Debounce + 4*s.Drain + 2*s.Opening + 20*s.Latency
+	if s.MaxActive > 0 {
+		b += s.TTL
+	}
+	if n := vtime(max(s.MaxMoving, s.MaxMovingNode)); n > 0 { // one after the other, each found out by a poll
+		b += vtime(len(s.Resources)) / min(n, vtime(max(s.MaxMoving, 1))) * (s.Drain + s.TTL/6 + 10*s.Latency + s.Opening)
+	}
 	if s.Origin == coord.OriginDiscovered {
 		b += shrinkLists * s.ListEvery
 	}
@@ -74,9 +80,14 @@ func (w *World) unsettled() string {
 			return fmt.Sprintf("no process at place %d", i+1)
 		}
 		if p != nil && !p.dead {
-			if st := p.machine.Status(); st.State != "active" {
+			if st := p.machine.Status(); st.State != "active" && (st.State != "draining" || !w.drained(p)) {
 				return fmt.Sprintf("%s is %s", p, st.State)
 			}
+		}
+	}
+	for _, k := range w.store.keys {
+		if moveKey(k) {
+			return k + " was not taken back"
 		}
 	}
 	s, fault := w.shares()

@@ -13,7 +13,9 @@ type NodeSetup struct {
 	Static       []string
 	Priority     int
 	MaxResources int
-	StaticID     bool  // the name outlives its processes
+	StaticID     bool // the name outlives its processes
+	Weight       int
+	Labels       map[string]string
 	Begins       vtime // when its first process starts
 }
 
@@ -22,6 +24,7 @@ type Setup struct {
 	Seed      int64
 	Nodes     []NodeSetup
 	Resources []string
+	Placement
 	Mode      coord.Mode
 	Origin    coord.Origin
 	TTL       vtime
@@ -68,6 +71,7 @@ func NewSetup(seed int64) Setup {
 		s.Nodes[i].StaticID = static && c.of("static id", i).percent(75)
 	}
 	s.Heal = s.TTL * c.of("length").between(10, 40)
+	s.place(c.of("placement"))
 	return s
 }
 
@@ -103,7 +107,8 @@ func (s *Setup) config(i, life int, name string, static []string) coord.Config {
 		Mode: s.Mode, Origin: s.Origin, Static: static,
 		TTL: coord.Duration(s.TTL), Debounce: coord.Duration(s.Debounce), DebounceMax: coord.Duration(3 * s.Debounce),
 		ListEvery: coord.Duration(s.ListEvery),
-		Priority:  n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID,
+		Priority:  n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID, Weight: n.Weight, Labels: n.Labels,
+		MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingNode,
 		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without,
 	}.WithDefaults()
 }

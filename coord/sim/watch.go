@@ -20,17 +20,18 @@ func (v *Violation) Error() string {
 
 // watch looks at everything that happens and knows what must not.
 type watch struct {
-	working  map[string][]*worker // whose handlers run and who were not told to stop at once
-	tops     map[string]top
-	terms    map[int64]string // epoch → session that wrote under it
-	epoch    int64            // of the latest plan since data was lost
-	high     vtime            // greatest time that the store's clock showed
-	stepped  vtime            // when the clock was last stepped forward
-	stepSize vtime
-	looked   vtime
-	workedBy map[string]string // name of the node that worked a resource last
-	moves    map[string]int    // how often that changed
-	declined map[string]bool   // pairs of process and resource that were declined
+	working               map[string][]*worker // whose handlers run and who were not told to stop at once
+	tops                  map[string]top
+	terms                 map[int64]string // epoch → session that wrote under it
+	epoch                 int64            // of the latest plan since data was lost
+	high                  vtime            // greatest time that the store's clock showed
+	stepped               vtime            // when the clock was last stepped forward
+	stepSize              vtime
+	looked                vtime
+	workedBy              map[string]string // name of the node that worked a resource last
+	everTied, everDrained map[string]bool   // resources and nodes that operators asked something for
+	moves                 map[string]int    // how often that changed
+	declined              map[string]bool   // pairs of process and resource that were declined
 }
 
 // top is the greatest fence that a resource was worked under, and by which session.
@@ -42,7 +43,7 @@ type top struct {
 
 func (v *watch) init() {
 	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{}, declined: map[string]bool{},
-		workedBy: map[string]string{}, moves: map[string]int{}}
+		workedBy: map[string]string{}, moves: map[string]int{}, everTied: map[string]bool{}, everDrained: map[string]bool{}}
 }
 
 // lost: after a loss of data plans may be older.
@@ -73,6 +74,7 @@ func (w *World) beginWork(k *worker) {
 	w.working[k.resource] = append(w.working[k.resource], k)
 	w.checkOverlap(k)
 	w.checkCovered(k)
+	w.checkActive()
 }
 
 // endWork is called when no handler runs any more, or none that counts.

@@ -32,6 +32,9 @@ func (w *World) applied(p *proc, session string, t coord.Txn) {
 				w.fail("global barrier", "%s claims %s while the barrier is closed for generation %d", p, put.Key, b.Generation)
 			}
 		}
+		if headOf(put.Key) {
+			w.checkMoving(put)
+		}
 		if put.Key == coord.BarrierKey {
 			w.opens(put)
 		}

@@ -14,9 +14,10 @@ type World struct {
 	queue  queue
 	store  *store
 
-	procs     []*proc          // the latest process at each place
-	elders    []*proc          // processes that ran when another one started under their static name
-	opener    map[string]*proc // by session
+	procs     []*proc                  // the latest process at each place
+	elders    []*proc                  // processes that ran when another one started under their static name
+	controls  map[string]coord.Control // what operators ask for, by key
+	opener    map[string]*proc         // by session
 	lives     []int
 	gone      []bool // the place stays empty
 	lists     [][]string
@@ -43,7 +44,7 @@ type Stats struct {
 // NewWorld prepares a world. faults may be any part of the schedule of its setup.
 func NewWorld(s Setup, faults []Fault) *World {
 	w := &World{setup: s, faults: faults, c: s.chance(), store: newStore(s.Store), exists: map[string]bool{},
-		opener: map[string]*proc{}, listeners: map[string][]listener{}, limit: 2_000_000}
+		opener: map[string]*proc{}, controls: map[string]coord.Control{}, listeners: map[string][]listener{}, limit: 2_000_000}
 	n := len(s.Nodes)
 	w.procs, w.lives, w.gone, w.lists, w.names = make([]*proc, n), make([]int, n), make([]bool, n), make([][]string, n), make([]string, n)
 	w.watch.init()
@@ -103,11 +104,18 @@ func (w *World) setExists(r string, there bool) {
 	}
 	w.store.notice(w.now)
 	if there {
-		w.store.put(w.now, coord.ResourceKey(r), coord.EncodeRegistration(coord.Registration{Name: r}), "")
+		w.store.put(w.now, coord.ResourceKey(r), coord.EncodeRegistration(w.registration(r)), "")
 	} else {
 		w.store.remove(coord.ResourceKey(r))
 	}
 	w.wake(coord.CoordinatorAddress)
+}
+
+func (w *World) registration(r string) coord.Registration {
+	if v, ok := w.setup.Registered[r]; ok {
+		return v
+	}
+	return coord.Registration{Name: r}
 }
 
 // list answers a coordinator that asks what there is to discover.

@@ -18,6 +18,7 @@ const (
 	divisionByZero  = "22012"
 	uniqueViolation = "23505"
 	readOnlyServer  = "25006"
+	fellSilent      = "25P03" // it was ended for its silence within a transaction
 	badPassword     = "28P01"
 	badRole         = "28000"
 	noDatabase      = "3D000"
@@ -64,7 +65,7 @@ func passing(err error) bool {
 	case errors.Is(err, backends.ErrUnknown), errors.Is(err, backends.ErrFatal), errors.As(err, &r):
 		return false
 	case errors.As(err, &e):
-		return isState(err, serialization, deadlock, uniqueViolation, shutDown, crashed, startingUp)
+		return isState(err, serialization, deadlock, uniqueViolation, fellSilent, shutDown, crashed, startingUp)
 	}
 	return broken(err)
 }

@@ -68,7 +68,7 @@ func (s *Store) create(ctx context.Context, c *pgconn.PgConn) error {
 		{SQL: `SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ? AND c.relname IN ('record', 'sessions', 'entries')`,
 			Args: []any{s.schema}, Row: func(scan sqlstore.Scan) error { return scan(&found) }},
 	}
-	lock := []sqlstore.Statement{{SQL: `BEGIN`}, {SQL: `SELECT pg_advisory_xact_lock(?)`, Args: []any{number("create", s.schema)}}}
+	lock := []sqlstore.Statement{{SQL: begin}, {SQL: `SELECT pg_advisory_xact_lock(?)`, Args: []any{number("create", s.schema)}}}
 	if _, err := send(ctx, c, d, append(lock, look...)); err != nil {
 		return err
 	}

@@ -1,14 +1,12 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/storetest"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
@@ -24,71 +22,102 @@ func TestContractOnPostgres15(t *testing.T) { t.Parallel(); contract(t, 15) }
 
 func TestContractOnPostgres17(t *testing.T) { t.Parallel(); contract(t, 17) }
 
-// contract runs the suite: the cases that lose data on a server of their own, whose files are lost or rolled back, the others in schemas of one.
+// contract runs the suite in schemas of one server, whose tables are dropped or restored as from a dump, and the cases about loss again on servers
+// of their own, which are killed and started over older files.
 func contract(t *testing.T, version int) {
 	shared := testserver.StartPostgres(t, version, "-c", "max_connections=300")
+	t.Cleanup(func() { noDeadlock(t, shared) })
 	storetest.Run(t, storetest.Driver{TTL: 3 * time.Second, Rounds: 10, Place: func(t *testing.T) storetest.Place {
-		for _, word := range []string{"Loss", "RollBack", "AllAgree", "Abilities"} {
-			if strings.Contains(t.Name(), word) {
-				return place(t, testserver.StartPostgres(t, version))
-			}
-		}
-		return place(t, shared)
+		pl, schema := place(t, shared)
+		pl.Lose = func(t *testing.T) { shared.Exec(t, "DROP SCHEMA "+quote(schema)+" CASCADE") }
+		pl.RollBack = func(t *testing.T) func(*testing.T) { return dump(t, shared, schema) }
+		return pl
 	}})
+	t.Run("Files", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, storetest.Driver{TTL: 6 * time.Second, Only: aboutLoss, Place: func(t *testing.T) storetest.Place {
+			p := testserver.StartPostgres(t, version)
+			pl, schema := place(t, p)
+			empty := p.Copy()
+			pl.Lose = func(*testing.T) { empty() }
+			pl.RollBack = func(t *testing.T) func(*testing.T) {
+				created(t, p, schema)
+				restore := p.Copy()
+				return func(*testing.T) { restore() }
+			}
+			return pl
+		}})
+	})
+}
+
+// noDeadlock fails if the server had to break one: everybody takes locks in one order.
+func noDeadlock(t *testing.T, p *testserver.Postgres) {
+	t.Helper()
+	if _, after, found := strings.Cut(p.Output(), "deadlock detected"); found {
+		t.Errorf("a deadlock: %.2000s", after)
+	}
+}
+
+func aboutLoss(name string) bool {
+	return strings.Contains(name, "Loss") || strings.Contains(name, "RollBack") || name == "AllAgreeOnTheIncarnation"
+}
+
+// dump copies the rows; the function that it returns puts them back into the tables, with a server that runs on.
+func dump(t *testing.T, p *testserver.Postgres, schema string) (restore func(*testing.T)) {
+	created(t, p, schema)
+	var save, load string
+	for _, table := range []string{"record", "sessions", "entries"} {
+		save += "CREATE TABLE {t}saved_" + table + " AS SELECT * FROM {t}" + table + ";"
+		load += "INSERT INTO {t}" + table + " SELECT * FROM {t}saved_" + table + ";"
+	}
+	p.Exec(t, in(schema, save))
+	return func(t *testing.T) {
+		p.Exec(t, in(schema, "BEGIN; TRUNCATE {t}record, {t}sessions, {t}entries; "+load+" COMMIT"))
+	}
+}
+
+// created makes sure that the tables are there.
+func created(t *testing.T, p *testserver.Postgres, schema string) {
+	t.Helper()
+	s := openStore(t, p.URL("postgres", ""), Schema(schema))
+	if err := s.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openStore(t testing.TB, url string, opts ...Option) *Store {
+	t.Helper()
+	s, err := Open(url, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 var places atomic.Int64
 
+// newSchema is an odd name.
+func newSchema() string { return fmt.Sprintf(`S "%d" é.;`, places.Add(1)) }
+
 // withClockBehind sets back the clock by what is in d.
 func withClockBehind(d *atomic.Int64) Option { return func(s *Store) { s.behind = d.Load } }
 
-func place(t *testing.T, p *testserver.Postgres) storetest.Place {
-	schema := fmt.Sprintf(`S "%d" é.;`, places.Add(1))
+// place is a schema of its own, without loss and rollback.
+func place(_ *testing.T, p *testserver.Postgres) (storetest.Place, string) {
+	schema := newSchema()
 	var behind atomic.Int64
-	open := func(t *testing.T) *Store {
-		t.Helper()
-		s, err := Open(p.URL("postgres", ""), Schema(schema), CreateSchema(), withClockBehind(&behind))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	made := func(t *testing.T) { // so that a copy of the files has the tables
-		s := open(t)
-		defer s.Close()
-		if err := s.Create(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return storetest.Place{
-		Open: func(t *testing.T) backends.Store { return open(t) },
-		Lose: func(t *testing.T) {
-			p.Exec(t, "DROP SCHEMA "+quote(schema)+" CASCADE")
-			p.Restart()
-		},
-		RollBack: func(t *testing.T) func(*testing.T) {
-			made(t)
-			restore := p.Copy()
-			return func(*testing.T) { restore() }
+		Open: func(t *testing.T) backends.Store {
+			return openStore(t, p.URL("postgres", ""), Schema(schema), CreateSchema(), withClockBehind(&behind))
 		},
 		StepBack: func(_ *testing.T, d time.Duration) { behind.Add(d.Microseconds()) },
 		Rows: func(t *testing.T) int {
-			s := open(t)
-			defer s.Close()
-			n, err := sqlstore.Rows(t.Context(), base{s})
+			n, err := sqlstore.Rows(t.Context(), base{openStore(t, p.URL("postgres", ""), Schema(schema))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return n
 		},
-	}
-}
-
-// exec runs statements on a connection of the store's pool.
-func (s *Store) exec(t testing.TB, sql string) {
-	t.Helper()
-	err := s.pooled(t.Context(), func(c *pgconn.PgConn) error { return c.Exec(context.WithoutCancel(t.Context()), in(s.schema, sql)).Close() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, schema
 }

@@ -77,7 +77,7 @@ func certain(last bool, err error) bool {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		// The server ended the connection at the commit: perhaps while it waited for a standby, and then it has committed.
-		return !last || e.SeverityUnlocalized == "ERROR"
+		return !last || e.SeverityUnlocalized == "ERROR" || e.Code == fellSilent
 	}
 	var r refused
 	return pgconn.SafeToRetry(err) && !errors.As(err, &r)

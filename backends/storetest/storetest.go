@@ -26,6 +26,8 @@ type Driver struct {
 	Slack time.Duration
 	// Rounds of the cases that race; 0 is 20.
 	Rounds int
+	// Only tells which cases to run, by their names; nil: all. For a driver that loses data in more than one way.
+	Only func(name string) bool
 }
 
 // Place is where one case keeps its data.
@@ -79,6 +81,9 @@ func Run(t *testing.T, d Driver) {
 	t.Run("AbilitiesAreDeclared", func(t *testing.T) { d.Wrap(t, func(t *testing.T) { abilities(t, d) }) })
 	for _, cases := range [][]testCase{sessionCases, readCases, commitCases, keyCases, versionCases, lossCases, hintCases, closeCases, raceCases, supersedeCases} {
 		for _, c := range cases {
+			if d.Only != nil && !d.Only(c.name) {
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				d.Wrap(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ func StartPostgres(t testing.TB, version int, settings ...string) *Postgres {
 		t.Fatal(err)
 	}
 	initdb := filepath.Join(filepath.Dir(server), "initdb")
-	script := `[ -e data/PG_VERSION ] || { ` + initdb + ` -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
+	script := `cd "` + p.dir + `" && [ -e data/PG_VERSION ] || { ` + initdb + ` -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
 	{ echo "host all ` + PasswordUser + ` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf; } || exit 1
 exec "$@"`
 	args := append([]string{"-c", script, "sh", server, "-D", "data", "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
@@ -127,12 +127,15 @@ func (p *Postgres) Copy() (restore func()) {
 	return func() {
 		p.t.Helper()
 		p.Kill()
-		if err := os.RemoveAll(data); err != nil {
+		if err := os.Rename(data, filepath.Join(saved, "lost")); err != nil {
 			p.t.Fatal(err)
 		}
 		p.cp(filepath.Join(saved, "data"), data)
 		_ = os.Remove(filepath.Join(data, "postmaster.pid"))
 		p.start()
+		if err := os.RemoveAll(filepath.Join(saved, "lost")); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 

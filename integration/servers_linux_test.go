@@ -15,6 +15,9 @@ func storeServers() map[string]func(t *testing.T) string {
 		"redis": func(t *testing.T) string {
 			return "redis://" + testserver.StartRedis(t, testserver.Redis).Addr()
 		},
+		"zookeeper": func(t *testing.T) string {
+			return "zk://" + testserver.StartZooKeeper(t, "").Addr()
+		},
 		"postgres": func(t *testing.T) string {
 			s := testserver.StartPostgres(t, 15)
 			url := s.URL("postgres", "")

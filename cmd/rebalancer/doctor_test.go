@@ -66,6 +66,7 @@ func TestSchema(t *testing.T) {
 		"postgres://me@h/d?rebalancer_schema=mine": `"mine"`,
 		"redis://h":        "ACL SETUSER rebalancer",
 		"sqlite:///x/y.db": "no preparation",
+		"zk://a:1,b:2/c":   "no preparation",
 	} {
 		if out, errs := p("--store", url); !strings.Contains(out, want) {
 			t.Errorf("%s: %s%s", url, out, errs)

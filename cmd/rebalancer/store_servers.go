@@ -7,6 +7,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/postgres"
 	"github.com/rebalancer-go/rebalancer/backends/redis"
+	"github.com/rebalancer-go/rebalancer/backends/zookeeper"
 )
 
 const redisNote = `-- Redis and Valkey need no schema. A user that can do what the store needs and no more; replace PASSWORD:
@@ -63,4 +64,11 @@ func withoutParameter(u *url.URL, name string) (*url.URL, string) {
 	c := *u
 	c.RawQuery = q.Encode()
 	return &c, value
+}
+
+// zookeeperStore opens zk://h1,h2/chroot.
+func zookeeperStore() storeDriver {
+	return storeDriver{scheme: "zk", form: "zk://h1,h2/chroot", open: func(_ context.Context, u *url.URL, _ bool) (backends.Store, error) {
+		return zookeeper.Open(u.String())
+	}}
 }

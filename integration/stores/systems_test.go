@@ -71,6 +71,8 @@ func kinds() []kind {
 		{"sqlite", startSQLite},
 		{"redis-7.0", redisOn(testserver.Redis)},
 		{"valkey-8.1", redisOn(testserver.Valkey)},
+		{"zookeeper-3.8", zookeeperOn(func(testing.TB) string { return "" })},
+		{"zookeeper-3.9", zookeeperOn(testserver.Root)},
 		{"postgres-15", postgresOn(15)},
 		{"postgres-17", postgresOn(17)},
 	}

@@ -68,6 +68,25 @@ need_cc() {
 	command -v "$(go env CC)" >/dev/null
 }
 
+SERVERS=${REBAL_SERVERS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/rebalancer-servers}
+
+# need_servers gets the servers that tests start. From then on a test that lacks one fails.
+need_servers() {
+	scripts/servers.sh || return 1
+	case $REBAL_REQUIRE in
+	*servers*) ;;
+	*) export REBAL_REQUIRE=$REBAL_REQUIRE,servers ;;
+	esac
+}
+
+# versions PACKAGE NEWER: of Debian's package here, and of the one in the root of the next release.
+versions() {
+	{
+		dpkg-query -W -f '${Version}\n' "$1"
+		dpkg-query --admindir="$SERVERS/trixie/var/lib/dpkg" -W -f '${Version}\n' "$2"
+	} 2>/dev/null | sed -E 's/^[0-9]+://; s/[-+~].*//' | paste -sd '/' | sed 's#/# and #'
+}
+
 # ground says what all this ran on.
 ground() {
 	printf '%s, %s cores, %s\n' "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN)" "$(go env GOVERSION)"

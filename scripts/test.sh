@@ -16,7 +16,7 @@ usage: scripts/test.sh [--soak] [SUITE…]
   repeat      the protocol's tests 50 times in random order
   worlds      10,000 simulated groups from a fresh seed (soak: 200,000)
   search      every state of small groups; each guard of the protocol removed in turn
-  processes   processes killed and frozen over SQLite and real files (soak: ten times as often)
+  processes   processes killed and frozen over SQLite, Redis, PostgreSQL, ZooKeeper (soak: ten times as often)
   stores      drivers and groups over PostgreSQL, Redis, Valkey, ZooKeeper; installs
               the servers (as root on Debian) into ~/.cache/rebalancer-servers
   quickstart  go run ./examples/quickstart does what it says

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,7 +29,9 @@ type Store struct {
 	process string // random, for this store: who wrote a hint
 	dialect sqlstore.Dialect
 
-	behind        func() int64 // µs to subtract from the server's clock; for tests
+	behind        func() int64           // µs to subtract from the server's clock; for tests
+	beforeCommit  atomic.Pointer[func()] // for tests
+	trips         atomic.Int64           // round trips of transactions; for tests
 	mostProcesses int
 	countEvery    time.Duration
 

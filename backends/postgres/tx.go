@@ -49,6 +49,7 @@ func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f fu
 		}
 		begun = true
 		all = append(append(all, ss...), more...)
+		s.trips.Add(1)
 		answered, err = send(ctx, c, &t.Dialect, all)
 		return answered, len(all), err
 	}
@@ -61,6 +62,9 @@ func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f fu
 	}
 	if err := f(t); err != nil {
 		return s.rollback(c, err)
+	}
+	if hook := s.beforeCommit.Load(); hook != nil {
+		(*hook)()
 	}
 	answered, of, err := run(t.Pending(), sqlstore.Statement{SQL: `COMMIT`})
 	if err == nil {
@@ -88,6 +92,7 @@ func (s *Store) rollback(c *pgconn.PgConn, cause error) error {
 	if c.IsClosed() || c.TxStatus() == 'I' {
 		return cause
 	}
+	s.trips.Add(1)
 	ctx, cancel := context.WithTimeout(s.ctx, time.Second)
 	defer cancel()
 	if err := c.Exec(ctx, "ROLLBACK").Close(); err != nil || c.TxStatus() != 'I' {

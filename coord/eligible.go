@@ -13,23 +13,6 @@ func newBits(n int) bits { return make(bits, (n+63)/64) }
 func (b bits) set(j int32)   { b[j/64] |= 1 << (j % 64) }
 func (b bits) clear(j int32) { b[j/64] &^= 1 << (j % 64) }
 
-// indexed are the resources of a plan, by name.
-type indexed struct {
-	names  []string
-	sorted []string // the same
-	of     map[string]int32
-	// ties are the nodes that resources are to be on, where those are planned for.
-	ties map[int32]string
-}
-
-func (x *indexed) all() bits {
-	b := newBits(len(x.names))
-	for j := range x.names {
-		b.set(int32(j))
-	}
-	return b
-}
-
 // allowed is the set of resources that a node may take; nil for all of them.
 func (m *Machine) allowed(mi Member, x *indexed) bits {
 	var b bits

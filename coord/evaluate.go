@@ -199,6 +199,17 @@ func (m *Machine) reason(joined []Member) string {
 			why = append(why, "node "+node+" leaves")
 		}
 	}
+	for _, node := range sortedKeys(l.entries) {
+		until := l.entries[node].value.ReservedUntil
+		switch kept := l.reserved[node] != 0; {
+		case kept && until == 0:
+			why = append(why, "node "+node+" leaves, and its share waits for it")
+		case !kept && until != 0 && l.members[node].version == 0:
+			why = append(why, "node "+node+" did not come back")
+		case !kept && until != 0:
+			why = append(why, "node "+node+" is back")
+		}
+	}
 	if l.rewrite {
 		why = append(why, "new coordinator")
 	}

@@ -14,6 +14,8 @@ type Fault struct {
 	Kind FaultKind
 	Node int   // the place it concerns, -1 for all
 	Arg  int64 // see the kinds
+	// Stands: what an operator asked for is not taken back.
+	Stands bool
 }
 
 // FaultKind says what goes wrong.
@@ -58,6 +60,9 @@ func (f Fault) String() string {
 	}
 	if f.Dur > 0 {
 		s += fmt.Sprintf(" for %.3fs", float64(f.Dur)/float64(sec))
+	}
+	if f.Stands {
+		s += " for good"
 	}
 	return s + fmt.Sprintf(" (%d)", f.Arg)
 }
@@ -157,9 +162,13 @@ func (s *Setup) shape(x chance, f *Fault) {
 	case FaultStep:
 		f.Node, f.Dur = -1, 0
 		f.Arg = pick(x.of("step"), a.between(-s.TTL/4, s.TTL/40), a.between(-s.TTL/4, 2*s.TTL))
+	case ActDrain, ActDrainSelf:
+		f.Stands = x.of("stands").percent(30)
 	case ActPin, ActMove:
+		f.Stands = x.of("stands").percent(30)
 		f.Arg = a.below(int64(len(s.Resources)))
 	case ActPause, ActPauseKept:
+		f.Stands = x.of("stands").percent(30)
 		if f.Arg = a.below(int64(len(s.Resources))); x.of("group").percent(5) {
 			f.Arg = -1
 		}

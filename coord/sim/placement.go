@@ -81,7 +81,6 @@ var acts = []weighted{{ActPause, 3}, {ActPauseKept, 3}, {ActDrain, 4}, {ActDrain
 // act carries out what an operator does. It is taken back after a while, or stands when the world is at rest.
 func (w *World) act(f Fault) {
 	w.noteAct(f)
-	stands := w.c.of("stands", f.ID).percent(30) || f.Kind == ActMove
 	key, v := "", coord.Control{}
 	r := ""
 	if f.Arg >= 0 {
@@ -102,12 +101,12 @@ func (w *World) act(f Fault) {
 		w.write(coord.MoveKey(r), &coord.Control{Resource: r, Node: name})
 		return
 	case ActDrainSelf:
-		w.drainSelf(f, stands)
+		w.drainSelf(f)
 		return
 	}
 	w.controls[key] = v
 	w.write(key, &v)
-	if !stands {
+	if !f.Stands {
 		w.at(f.At+f.Dur, func() { w.takeBack(key) })
 	}
 }
@@ -130,7 +129,7 @@ func (w *World) write(key string, v *coord.Control) {
 }
 
 // drainSelf has a process ask by itself to be given nothing.
-func (w *World) drainSelf(f Fault, stands bool) {
+func (w *World) drainSelf(f Fault) {
 	p := w.target(f)
 	if p == nil || p.dead {
 		return
@@ -142,7 +141,7 @@ func (w *World) drainSelf(f Fault, stands bool) {
 		}
 	}
 	p.when(set(true))
-	if !stands {
+	if !f.Stands {
 		w.at(f.At+f.Dur, func() { p.when(set(false)) })
 	}
 }

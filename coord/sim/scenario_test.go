@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,8 +22,9 @@ var rewrite = flag.Bool("rewrite", false, "write the transcripts of the scenario
 // is lines of the form
 //
 //	set ttl=6s mode=global origin=registered resources=a,b,c drain=1s end=40s
-//	node n1 begins=0s static=a,b priority=1 most=3
-//	at 10s crash n1 for 20s arg=0
+//	set proof=yes active=1 moving=2
+//	node n1 begins=0s static=a,b priority=1 most=3 id=static weight=2
+//	at 10s crash n1 for=20s arg=0
 //
 // up to a line of dashes; behind it stands the transcript.
 func TestScenarios(t *testing.T) {
@@ -116,6 +118,7 @@ func scriptLine(s *Setup, faults *[]Fault, w []string) error {
 			}
 			return err
 		})
+		f.Stands = f.Dur == 0 && slices.ContainsFunc(acts, func(a weighted) bool { return a.kind == f.Kind })
 		*faults = append(*faults, f)
 		return err
 	}
@@ -148,6 +151,14 @@ func (s *Setup) set(k, v string) error {
 		s.Resources = strings.Split(v, ",")
 	case "hints":
 		s.Hints = v == "yes"
+	case "proof":
+		s.Proof = v == "yes"
+	case "active":
+		_, err := fmt.Sscan(v, &s.MaxActive)
+		return err
+	case "moving":
+		_, err := fmt.Sscan(v, &s.MaxMoving)
+		return err
 	case "fresh":
 		s.Fresh = v == "yes"
 	default:
@@ -164,6 +175,10 @@ func (n *NodeSetup) set(k, v string) (err error) {
 		n.Begins = vtime(d)
 	case "static":
 		n.Static = strings.Split(v, ",")
+	case "id":
+		n.StaticID = v == "static"
+	case "weight":
+		n.Weight, err = strconv.Atoi(v)
 	case "priority":
 		n.Priority, err = strconv.Atoi(v)
 	case "most":

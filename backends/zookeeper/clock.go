@@ -83,6 +83,21 @@ func (l *lease) assured(sent, direct time.Time) bool {
 	return false
 }
 
+// wait is how long it takes until a request that is sent then assures the TTL by one that was answered.
+func (l *lease) wait() time.Duration {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	least := l.relay()
+	for _, t := range l.touches {
+		at := t.heard.Add(l.relay())
+		if !at.Before(now) && at.Sub(t.sent) <= l.early() {
+			least = min(least, at.Sub(now))
+		}
+	}
+	return least
+}
+
 // add notes a request that was answered just now.
 func (l *lease) add(sent time.Time) {
 	now := time.Now()

@@ -32,6 +32,8 @@ type link struct {
 	cancel context.CancelFunc
 	quit   chan struct{} // closed when the library's goroutines have ended
 
+	authing chan struct{} // held by who authenticates
+
 	mu      sync.Mutex
 	calls   sync.WaitGroup
 	changed chan struct{} // closed, and replaced, when something below changes
@@ -48,7 +50,7 @@ type link struct {
 
 // newLink begins to connect, and returns at once.
 func (s *Store) newLink(timeout time.Duration) (*link, error) {
-	l := &link{s: s, changed: make(chan struct{}), quit: make(chan struct{})}
+	l := &link{s: s, changed: make(chan struct{}), quit: make(chan struct{}), authing: make(chan struct{}, 1)}
 	l.ctx, l.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +213,20 @@ func (l *link) ready(ctx context.Context) error {
 	}
 }
 
+// auth authenticates, once: the library does it again by itself over each later connection.
 func (l *link) auth(ctx context.Context) error {
+	select {
+	case l.authing <- struct{}{}:
+		defer func() { <-l.authing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	l.mu.Lock()
+	done := l.authed
+	l.mu.Unlock()
+	if done {
+		return nil
+	}
 	_, err := call(ctx, l, func(c *zk.Conn) (struct{}, error) {
 		return struct{}{}, c.AddAuth("digest", []byte(l.s.cfg.digest))
 	})

@@ -38,6 +38,9 @@ func TestLeaseCountsFromWhatTheLeaderHasHeard(t *testing.T) {
 		l.add(sent)
 		sleep(time.Second - time.Millisecond)
 		ask(false, "the leader may not have heard of the last request")
+		if got := l.wait(); got != time.Millisecond {
+			t.Fatalf("it is to wait for %v", got)
+		}
 		sleep(time.Millisecond)
 		ask(true, "it has")
 		sleep(990 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/storereq"
 )
@@ -94,7 +95,7 @@ func (s *Store) current(ctx context.Context, v via) (*record, error) {
 
 // missing makes what a store needs when that was the reason of an error.
 func (s *Store) missing(ctx context.Context, v via, err error) error {
-	if ctx.Err() == nil && strings.Contains(err.Error(), "node does not exist") {
+	if ctx.Err() == nil && errors.Is(err, zk.ErrNoNode) {
 		_, err = s.look(ctx, v)
 	}
 	return err

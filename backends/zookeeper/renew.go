@@ -73,7 +73,7 @@ func (h *session) extend(ctx context.Context, incarnation string) (backends.Stam
 				return h.extended(incarnation, stat)
 			}
 			h.lease.add(sent)
-			if err := pause(ctx, h.lease.relay()+time.Millisecond); err != nil {
+			if err := pause(ctx, h.lease.wait()+time.Millisecond); err != nil {
 				return backends.Stamp{}, err
 			}
 		case failed >= 0 && failed < guards:

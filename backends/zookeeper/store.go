@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -37,6 +38,8 @@ type Store struct {
 	generation int64   // grows with each incarnation that is noticed
 	high       int64   // the newest transaction that was seen in it
 	clock      clock
+
+	counted atomic.Pointer[func(opcode int32)] // for tests: called for each request
 }
 
 var _ backends.Store = (*Store)(nil)

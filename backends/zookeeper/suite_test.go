@@ -25,7 +25,7 @@ const tick = testserver.ZooKeeperTick
 func driver(place func(*testing.T) storetest.Place) storetest.Driver {
 	// A session that is alive is closed at 21/20 of its TTL; one whose process is dead has its timeout, 5/4 of the TTL, and up to a tick more.
 	// A server that was killed must be back before a session that is not renewed meanwhile has ended.
-	const ttl = 6 * time.Second
+	const ttl = 8 * time.Second
 	return storetest.Driver{TTL: ttl, Place: place, Rounds: 5, Slack: ttl/5 + 2*tick}
 }
 
@@ -54,10 +54,13 @@ func TestContractOnAnEnsemble(t *testing.T) {
 // contract runs the suite on some servers; the cases that lose data each have a server of their own.
 func contract(t *testing.T, root, servers string) {
 	var count atomic.Int64
+	one := make(chan struct{}, 1) // such a case at a time, so that a server that was killed is soon back
 	storetest.Run(t, driver(func(t *testing.T) storetest.Place {
 		p := &place{t: t, servers: servers, chroot: fmt.Sprintf("/place %d/é", count.Add(1))}
 		for _, s := range []string{"Loss", "RollBack", "AllAgree", "IncarnationStays", "AbilitiesAreDeclared"} {
 			if strings.Contains(t.Name(), s) {
+				one <- struct{}{}
+				t.Cleanup(func() { <-one })
 				p.own = testserver.StartZooKeeper(t, root)
 				p.servers = p.own.Addr()
 				break

@@ -50,6 +50,14 @@ func (w *wire) SetDeadline(t time.Time) error {
 	return w.Conn.SetDeadline(t)
 }
 
+// Write is called once for each request.
+func (w *wire) Write(b []byte) (int, error) {
+	if count := w.l.s.counted.Load(); count != nil && len(b) >= 12 && w.shook.Load() {
+		(*count)(int32(binary.BigEndian.Uint32(b[8:12])))
+	}
+	return w.Conn.Write(b)
+}
+
 func (w *wire) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	w.feed(b[:n])

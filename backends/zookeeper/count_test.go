@@ -1,0 +1,94 @@
+//go:build linux
+
+package zookeeper
+
+import (
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
+)
+
+// opcodes that are looked at here.
+var opcodes = map[int32]string{1: "create", 2: "delete", 3: "exists", 4: "get", 5: "set", 9: "sync", 12: "list", 14: "multi"}
+
+// What a call asks of the servers, counted: writes are multi, set, create and delete.
+func TestRequestsAreCounted(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	h, other := openSession(t, s, "n", 10*time.Second), openSession(t, openStore(t, "zk://"+server.Addr()), "m", 10*time.Second)
+	mustCommit(t, other, bind("leader"), bind("member/m"))
+	mustCommit(t, h, put("settings"), put("assign/n/"), bind("member/n"))
+	if err := other.Listen(t.Context(), "node/n", func() {}); err != nil {
+		t.Fatal(err)
+	}
+	inc := h.Opened().Incarnation
+	renewal := func(r backends.RenewRequest) func() error {
+		r.Incarnation = inc
+		return func() error { _, err := h.Renew(t.Context(), r); return err }
+	}
+	commit := func(txns ...backends.Txn) func() error {
+		return func() error {
+			results, err := commitAll(t.Context(), h, txns...)
+			for _, r := range results {
+				if r.Err != nil {
+					return r.Err
+				}
+			}
+			return err
+		}
+	}
+	claim := func(name string) backends.Txn {
+		key := "claim/=" + name
+		return backends.Txn{Checks: []backends.Check{{Key: key}}, Puts: []backends.Put{{Key: key, Bound: true}}, Wake: []string{"node/n"}}
+	}
+	for _, first := range []string{"a", "b", "c", "d"} { // so that the buckets are there
+		for _, x := range "0123456789abcdef" {
+			mustCommit(t, h, claim(first+string(x)))
+		}
+	}
+	mustRenew(t, h)
+	coordinate := renewal(backends.RenewRequest{Digests: []string{"member/"}})
+	for what, c := range map[string]struct {
+		call func() error
+		want map[string]int
+	}{
+		"a renewal":                    {renewal(backends.RenewRequest{}), map[string]int{"multi": 1}},
+		"a renewal of an idle node":    {renewal(backends.RenewRequest{Keys: []string{"settings", "assign/n/", "leader"}}), map[string]int{"multi": 1, "get": 3, "exists": 1}},
+		"a renewal of the coordinator": {coordinate, map[string]int{"multi": 1, "exists": buckets + 2}},
+		"a claim, which wakes one":     {commit(claim("one")), map[string]int{"multi": 1, "get": 2}},
+		"three claims":                 {commit(claim("x"), claim("y"), claim("z")), map[string]int{"multi": 3, "get": 6}},
+		"a read of a node's own assignment": {func() error {
+			_, err := h.Read(t.Context(), backends.ReadRequest{Prefixes: []string{"assign/n/"}})
+			return err
+		}, map[string]int{"sync": 1, "list": 2, "get": 2}},
+	} {
+		if err := coordinate(); err != nil { // from then on only what changes is read
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		got := map[string]int{}
+		f := func(opcode int32) {
+			mu.Lock()
+			defer mu.Unlock()
+			if name := opcodes[opcode]; name != "" {
+				got[name]++
+			}
+		}
+		s.counted.Store(&f)
+		err := c.call()
+		s.counted.Store(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		mu.Lock()
+		if !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", what, got, c.want)
+		}
+		mu.Unlock()
+	}
+}

@@ -138,15 +138,15 @@ func (s *Store) advice(err error) (what string, fatal bool) {
 // oldest is the oldest server that is supported.
 const oldest = 15
 
-// supported tells whether the server is new enough.
-func (s *Store) supported(c *pgconn.PgConn) error {
-	text := c.ParameterStatus("server_version")
-	major, err := strconv.Atoi(strings.FieldsFunc(text+" ", func(r rune) bool { return r < '0' || r > '9' })[0])
-	if err != nil {
-		return nil // a server that hides it
+// supportedVersion refuses a server that is too old.
+func supportedVersion(text string) error {
+	digits, _, _ := strings.Cut(strings.TrimLeft(text, " ")+".", ".")
+	if i := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		digits = digits[:i]
 	}
-	if major < oldest {
+	major, err := strconv.Atoi(digits)
+	if err == nil && major < oldest {
 		return fmt.Errorf("%w: the server is PostgreSQL %s, the oldest that is supported is %d", backends.ErrFatal, text, oldest)
 	}
-	return nil
+	return nil // also where a pooler hides it
 }

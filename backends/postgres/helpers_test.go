@@ -100,7 +100,11 @@ func blocked(t testing.TB, c *pgx.Conn, s *Store, n int) {
 	})
 }
 
-type sqlstoreTx = sqlstore.Tx
+type (
+	sqlstoreTx = sqlstore.Tx
+	conn       = pgx.Conn
+	connConfig = pgx.ConnConfig
+)
 
 var errSecondTry = errors.New("tried again")
 

@@ -121,6 +121,12 @@ func (e *ears) isLive(channel string) bool {
 	return e.live[channel]
 }
 
+func (e *ears) anyLive() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.live) > 0
+}
+
 func (e *ears) isOff() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

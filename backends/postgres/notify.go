@@ -196,7 +196,7 @@ func (s *Store) count(ctx context.Context) error {
 	if s.ears.isOff() {
 		most = most * resumeProcesses / mostProcesses
 	}
-	if s.ears.switchOff(n > most) && n > most {
+	if s.ears.switchOff(n > most) && n > most && s.ears.anyLive() {
 		return s.line.silence(ctx)
 	}
 	return nil

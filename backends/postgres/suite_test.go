@@ -22,14 +22,20 @@ func TestContractOnPostgres15(t *testing.T) { t.Parallel(); contract(t, 15) }
 
 func TestContractOnPostgres17(t *testing.T) { t.Parallel(); contract(t, 17) }
 
-// contract runs the suite in schemas of one server, whose tables are dropped or restored as from a dump, and the cases about loss again on servers
+// contract runs the suite as a role that has the printed grants alone, in schemas of one server, whose tables are dropped or restored as from a dump, and the cases about loss again on servers
 // of their own, which are killed and started over older files.
 func contract(t *testing.T, version int) {
 	shared := testserver.StartPostgres(t, version, "-c", "max_connections=300")
+	shared.Exec(t, `CREATE ROLE "a user" LOGIN`)
 	t.Cleanup(func() { noDeadlock(t, shared) })
 	storetest.Run(t, storetest.Driver{TTL: 3 * time.Second, Rounds: 10, Place: func(t *testing.T) storetest.Place {
-		pl, schema := place(t, shared)
-		pl.Lose = func(t *testing.T) { shared.Exec(t, "DROP SCHEMA "+quote(schema)+" CASCADE") }
+		pl, schema := place(shared, "a user")
+		make := func(t *testing.T) { shared.Exec(t, DDL(schema)+Grants(schema, "a user")) }
+		make(t)
+		pl.Lose = func(t *testing.T) {
+			shared.Exec(t, "DROP SCHEMA "+quote(schema)+" CASCADE")
+			make(t)
+		}
 		pl.RollBack = func(t *testing.T) func(*testing.T) { return dump(t, shared, schema) }
 		return pl
 	}})
@@ -37,7 +43,7 @@ func contract(t *testing.T, version int) {
 		t.Parallel()
 		storetest.Run(t, storetest.Driver{TTL: 6 * time.Second, Only: aboutLoss, Place: func(t *testing.T) storetest.Place {
 			p := testserver.StartPostgres(t, version)
-			pl, schema := place(t, p)
+			pl, schema := place(p, "postgres")
 			empty := p.Copy()
 			pl.Lose = func(*testing.T) { empty() }
 			pl.RollBack = func(t *testing.T) func(*testing.T) {
@@ -103,21 +109,25 @@ func newSchema() string { return fmt.Sprintf(`S "%d" é.;`, places.Add(1)) }
 // withClockBehind sets back the clock by what is in d.
 func withClockBehind(d *atomic.Int64) Option { return func(s *Store) { s.behind = d.Load } }
 
-// place is a schema of its own, without loss and rollback.
-func place(_ *testing.T, p *testserver.Postgres) (storetest.Place, string) {
+// place is a schema of its own, without loss and rollback, that is used as a role.
+func place(p *testserver.Postgres, role string) (storetest.Place, string) {
 	schema := newSchema()
 	var behind atomic.Int64
 	return storetest.Place{
 		Open: func(t *testing.T) backends.Store {
-			return openStore(t, p.URL("postgres", ""), Schema(schema), CreateSchema(), withClockBehind(&behind))
+			return openStore(t, p.URL(role, ""), Schema(schema), CreateSchema(), withClockBehind(&behind))
 		},
 		StepBack: func(_ *testing.T, d time.Duration) { behind.Add(d.Microseconds()) },
-		Rows: func(t *testing.T) int {
-			n, err := sqlstore.Rows(t.Context(), base{openStore(t, p.URL("postgres", ""), Schema(schema))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		},
+		Rows:     rows(p.URL(role, ""), schema),
 	}, schema
+}
+
+func rows(url, schema string) func(*testing.T) int {
+	return func(t *testing.T) int {
+		n, err := sqlstore.Rows(t.Context(), base{openStore(t, url, Schema(schema))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
 }

@@ -115,7 +115,7 @@ func (s *Store) persist(ctx context.Context, on attempt, how string, again bool,
 	wait, created := 5*time.Millisecond, false
 	for try := 1; ; try++ {
 		err = on(ctx, func(c *pgconn.PgConn) error {
-			if err := s.supported(c); err != nil {
+			if err := supportedVersion(c.ParameterStatus("server_version")); err != nil {
 				return err
 			}
 			err := s.transact(ctx, c, how, f)

@@ -24,6 +24,7 @@ type fleet struct {
 	sys    *system
 	global bool
 	setup  func(*group.Config) // what else a test wants of a node; nil: nothing
+	common backends.Store      // of all nodes; nil: each has its own
 	ledger *ledger
 	log    *buffer
 	moved  chan struct{} // signalled when a worker begins or ends
@@ -44,9 +45,7 @@ type node struct {
 func newFleet(t *testing.T, sys *system, global bool) *fleet {
 	f := &fleet{t: t, sys: sys, global: global, ledger: newLedger(t), log: &buffer{}, moved: make(chan struct{}, 1), nodes: map[string]*node{}}
 	t.Cleanup(func() {
-		for _, name := range f.names() {
-			f.stop(name)
-		}
+		f.stopAll()
 		if t.Failed() {
 			t.Logf("the nodes said:\n%s", f.log)
 		}
@@ -68,11 +67,13 @@ func (f *fleet) start(name string, resources group.Resources) *node {
 	f.t.Helper()
 	n := &node{name: name, done: make(chan error, 1)}
 	addr := f.sys.addr
-	if addr != "" {
+	if addr != "" && f.common == nil {
 		n.link = testserver.Proxy(f.t, addr)
 		addr = n.link.Addr()
 	}
-	n.store = f.sys.open(f.t, addr)
+	if n.store = f.common; n.store == nil {
+		n.store = f.sys.open(f.t, addr)
+	}
 	cfg := group.Config{
 		Name: f.sys.group, Node: name, Store: n.store, Resources: resources, GlobalBarrier: f.global, TTL: f.sys.ttl, Drain: time.Second,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)),
@@ -121,11 +122,25 @@ func (f *fleet) stop(name string) {
 	case <-time.After(time.Minute):
 		f.t.Errorf("node %s did not end within a minute", name)
 	}
+	if f.common != nil {
+		return
+	}
 	if err := n.store.Close(); err != nil {
 		f.t.Errorf("the store of node %s: %v", name, err)
 	}
 	if n.link != nil {
 		n.link.Cut()
+	}
+}
+
+// stopAll lets all nodes leave at once.
+func (f *fleet) stopAll() {
+	f.t.Helper()
+	for _, n := range f.nodes {
+		n.stop()
+	}
+	for _, name := range f.names() {
+		f.stop(name)
 	}
 }
 
@@ -161,6 +176,20 @@ func (f *fleet) shares(what string, want ...int) {
 		}
 		slices.Sort(got)
 		return len(counts) == 0 && slices.Equal(got, want)
+	})
+}
+
+// evenly waits until everything is worked, with counts that differ by one at most, and says how long it took.
+func (f *fleet) evenly(what string, within time.Duration, resources int) time.Duration {
+	f.t.Helper()
+	return f.until(what+": everything is worked, in balance", within, func() bool {
+		counts := f.ledger.counts()
+		sum, low, high := 0, resources, 0
+		for name := range f.nodes {
+			n := counts[name]
+			sum, low, high = sum+n, min(low, n), max(high, n)
+		}
+		return sum == resources && high-low <= 1
 	})
 }
 

@@ -64,15 +64,7 @@ func (c *chaos) join() {
 // settle waits until everything is worked, in balance.
 func (c *chaos) settle(what string) time.Duration {
 	c.t.Helper()
-	return c.until(what+": everything is owned, in balance", time.Minute, func() bool {
-		counts := c.ledger.counts()
-		sum, low, high := 0, c.count, 0
-		for name := range c.nodes {
-			n := counts[name]
-			sum, low, high = sum+n, min(low, n), max(high, n)
-		}
-		return sum == c.count && high-low <= 1
-	})
+	return c.evenly(what, time.Minute, c.count)
 }
 
 // fault does something to the group, and says what it was and how it is undone.

@@ -17,16 +17,18 @@ func redisOn(server testserver.RedisKind) func(t *testing.T) *system {
 		s := testserver.StartRedis(t, server, "--appendonly", "yes", "--appendfsync", "always")
 		return &system{
 			group: "g", ttl: 3 * time.Second, addr: s.Addr(),
-			open: func(t *testing.T, addr string) backends.Store {
-				t.Helper()
-				st, err := redis.Open("redis://" + addr)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return st
-			},
+			open: openRedis,
 			kill: s.Kill, restart: s.Restart, freeze: s.Freeze, thaw: s.Thaw,
 			wipe: func() { s.Must("FLUSHALL") },
 		}
 	}
+}
+
+func openRedis(t *testing.T, addr string) backends.Store {
+	t.Helper()
+	s, err := redis.Open("redis://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -30,6 +30,7 @@ func (s *Store) newDialect(behind int64) sqlstore.Dialect {
 		MostKeys:     5000,
 		Lock:         lock,
 		Placeholders: true,
+		UpdateRows:   updateRows,
 		Order:        s.order,
 	}
 }
@@ -71,6 +72,20 @@ func lock(group string, keys []sqlstore.Key) []sqlstore.Statement {
 		keys = keys[n:]
 	}
 	return ss
+}
+
+func updateRows(group string, rows []sqlstore.Row) sqlstore.Statement {
+	n := len(rows)
+	names, values, sessions := make([][]byte, n), make([][]byte, n), make([][]byte, n)
+	was, versions, gone := make([]int64, n), make([]int64, n), make([]int64, n)
+	for i, r := range rows {
+		names[i], values[i], sessions[i], was[i], versions[i], gone[i] = r.Name, r.Value, r.Session, r.Was, r.Version, r.Gone
+	}
+	return sqlstore.Statement{
+		SQL: `UPDATE {t}entries e SET value = n.value, version = n.version, session = n.session, gone = n.gone` +
+			` FROM unnest(?, ?, ?, ?, ?, ?) AS n (name, value, session, was, version, gone) WHERE e.grp = ? AND e.name = n.name AND e.version = n.was`,
+		Args: []any{names, values, sessions, was, versions, gone, []byte(group)}, Done: sqlstore.AllChanged(n),
+	}
 }
 
 // order lets those who open or supersede sessions of a node pass one after the other.

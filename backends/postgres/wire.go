@@ -15,6 +15,7 @@ const (
 	oidInt8       = 20
 	oidText       = 25
 	oidByteaArray = 1001
+	oidInt8Array  = 1016
 )
 
 // send carries out statements in one round trip, in the extended protocol and without prepared statements, so that it works
@@ -79,7 +80,13 @@ func encode(args []any) (values [][]byte, oids []uint32, formats []int16, err er
 			}
 			values, oids = append(values, a), append(oids, oidBytea)
 		case [][]byte:
-			values, oids = append(values, encodeArray(a)), append(oids, oidByteaArray)
+			values, oids = append(values, encodeArray(oidBytea, a)), append(oids, oidByteaArray)
+		case []int64:
+			list := make([][]byte, len(a))
+			for i, n := range a {
+				list[i] = binary.BigEndian.AppendUint64(nil, uint64(n))
+			}
+			values, oids = append(values, encodeArray(oidInt8, list)), append(oids, oidInt8Array)
 		default:
 			return nil, nil, nil, fmt.Errorf("an argument of type %T", a)
 		}
@@ -88,7 +95,7 @@ func encode(args []any) (values [][]byte, oids []uint32, formats []int16, err er
 	return values, oids, formats, nil
 }
 
-func encodeArray(list [][]byte) []byte {
+func encodeArray(of uint32, list [][]byte) []byte {
 	dimensions := uint32(1)
 	if len(list) == 0 {
 		dimensions = 0
@@ -96,7 +103,7 @@ func encodeArray(list [][]byte) []byte {
 	be := binary.BigEndian
 	b := be.AppendUint32(nil, dimensions)
 	b = be.AppendUint32(b, 0) // no NULL among them
-	b = be.AppendUint32(b, oidBytea)
+	b = be.AppendUint32(b, of)
 	if dimensions == 0 {
 		return b
 	}

@@ -35,7 +35,7 @@ type Base interface {
 // Statement is one SQL statement in the words of Dialect, and what becomes of its outcome.
 type Statement struct {
 	SQL  string
-	Args []any // int64, string, []byte, or [][]byte for a list
+	Args []any // int64, string, []byte; [][]byte for a list; and whatever else the database's own statements need
 	// Row is called for each row that it returns; nil: it returns none, or they do not matter. dest are *int64, *string, *[]byte.
 	// A NULL gives zero, "" or nil.
 	Row func(scan Scan) error

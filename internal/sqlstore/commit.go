@@ -111,7 +111,11 @@ func keysOf(txns []backends.Txn) []Key {
 // load settles which of the sessions behind the keys, and whether the own one, live, so that nothing can change it before
 // the transaction ends; then it reads.
 func (s *session) load(t *Tx, b *board, keys []Key) {
-	const behind = `id IN (SELECT session FROM {t}entries WHERE grp = ? AND name IN (??) AND session <> ?)`
+	const (
+		sessions     = `SELECT session FROM {t}entries WHERE grp = ? AND name IN (??) AND session <> ?`
+		behind       = `id IN (` + sessions + `)`
+		behindAndOwn = `id IN (` + sessions + ` UNION ALL SELECT ?)`
+	)
 	var lists [][]any
 	for chunk := range slices.Chunk(keys, t.Dialect.mostKeys()) {
 		names := make([][]byte, len(chunk))
@@ -124,9 +128,11 @@ func (s *session) load(t *Tx, b *board, keys []Key) {
 		t.endDead(behind, list...)
 	}
 	for _, list := range lists {
-		t.hold(behind, list...)
+		t.hold(behindAndOwn, append(slices.Clone(list), []byte(s.id))...)
 	}
-	t.hold(`id = ?`, []byte(s.id))
+	if len(lists) == 0 {
+		t.hold(`id = ?`, []byte(s.id))
+	}
 	b.barred = barred{bound: backends.ErrSessionLost, all: backends.ErrSessionLost}
 	t.Add(s.own(func(alive, superseded bool) { b.barred = standing(alive && !s.over(), superseded) }))
 	for _, list := range lists {
@@ -153,6 +159,7 @@ func (b *board) read(scan Scan) error {
 // store writes the cells that changed, and removes the rows that only held a place. It gives the number that changed.
 func (s *session) store(t *Tx, b *board) (changed int) {
 	var idle [][]byte
+	var updates []Row
 	for _, name := range slices.Sorted(maps.Keys(b.cells)) {
 		c := b.cells[name]
 		if !c.changed {
@@ -162,31 +169,49 @@ func (s *session) store(t *Tx, b *board) (changed int) {
 			continue
 		}
 		changed++
-		gone, value := int64(0), c.value
+		r := Row{Name: []byte(name), Value: c.value, Session: []byte(c.session), Was: c.was, Version: c.version}
 		if c.gone {
-			gone = 1
+			r.Gone = 1
 		}
-		if value == nil {
-			value = []byte{}
+		if r.Value == nil {
+			r.Value = []byte{}
 		}
-		to := Statement{Args: []any{value, c.version, []byte(c.session), gone, []byte(s.group), []byte(name)}}
 		if c.stored {
-			to.SQL = `UPDATE {t}entries SET value = ?, version = ?, session = ?, gone = ? WHERE grp = ? AND name = ? AND version = ?`
-			to.Args, to.Done = append(to.Args, c.was), raced
+			updates = append(updates, r)
 		} else {
-			to.SQL = `INSERT INTO {t}entries (value, version, session, gone, grp, name) VALUES (?, ?, ?, ?, ?, ?)`
+			t.Add(Statement{SQL: `INSERT INTO {t}entries (value, version, session, gone, grp, name) VALUES (?, ?, ?, ?, ?, ?)`,
+				Args: []any{r.Value, r.Version, r.Session, r.Gone, []byte(s.group), r.Name}})
 		}
-		t.Add(to)
 	}
+	t.update(s.group, updates)
 	for chunk := range slices.Chunk(idle, t.Dialect.mostKeys()) {
 		t.Add(Statement{SQL: `DELETE FROM {t}entries WHERE grp = ? AND name IN (??) AND version = 0`, Args: []any{[]byte(s.group), chunk}})
 	}
 	return changed
 }
 
-func raced(n int64) error {
-	if n != 1 {
-		return fmt.Errorf("%w: %d rows", errRaced, n)
+// update changes rows that are there.
+func (t *Tx) update(group string, rows []Row) {
+	if t.Dialect.UpdateRows != nil {
+		for chunk := range slices.Chunk(rows, t.Dialect.mostKeys()) {
+			t.Add(t.Dialect.UpdateRows(group, chunk))
+		}
+		return
 	}
-	return nil
+	for _, r := range rows {
+		t.Add(Statement{
+			SQL:  `UPDATE {t}entries SET value = ?, version = ?, session = ?, gone = ? WHERE grp = ? AND name = ? AND version = ?`,
+			Args: []any{r.Value, r.Version, r.Session, r.Gone, []byte(group), r.Name, r.Was}, Done: AllChanged(1),
+		})
+	}
+}
+
+// AllChanged is a Done that fails, which undoes and repeats the commit, unless so many rows were changed.
+func AllChanged(want int) func(int64) error {
+	return func(n int64) error {
+		if n != int64(want) {
+			return fmt.Errorf("%w: %d rows of %d", errRaced, n, want)
+		}
+		return nil
+	}
 }

@@ -21,6 +21,8 @@ type Dialect struct {
 	// of version 0 for the keys that are Absent: Placeholders says that it does.
 	Lock         func(group string, keys []Key) []Statement
 	Placeholders bool
+	// UpdateRows changes many rows in one statement, whose Done says AllChanged; nil: they are changed one by one.
+	UpdateRows func(group string, rows []Row) Statement
 	// Order orders those who open or supersede sessions of a node; nil where they are in order anyway.
 	Order func(group, node string) []Statement
 }
@@ -30,6 +32,13 @@ type Key struct {
 	Name   string
 	Write  bool // it is put or deleted; else only checked
 	Absent bool // its absence matters
+}
+
+// Row is what an entry becomes, if it still has the version that it had.
+type Row struct {
+	Name, Value, Session []byte
+	Was, Version         int64
+	Gone                 int64 // 1: deleted
 }
 
 // Literal is a string as SQL.

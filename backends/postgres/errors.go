@@ -15,6 +15,7 @@ import (
 
 // States of PostgreSQL.
 const (
+	notSupported    = "0A000" // also: to write while it follows another server
 	divisionByZero  = "22012"
 	uniqueViolation = "23505"
 	readOnlyServer  = "25006"
@@ -108,7 +109,7 @@ func (s *Store) advice(err error) (what string, fatal bool) {
 		return "the schema or a table in it is missing; run what DDL gives, or open the store with CreateSchema: ", true
 	case noRight:
 		return "the role lacks a right; run what Grants gives: ", true
-	case readOnlyServer, inRecovery:
+	case readOnlyServer, inRecovery, notSupported:
 		return "the server is a standby or read-only; the address must lead to the primary: ", false
 	case tooMany:
 		return "the server has no connection left; raise max_connections or make pools smaller: ", false

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,7 +89,13 @@ func New(pool *pgxpool.Pool, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("postgres store: %w: the schema's name has %d bytes, it needs 1 to 63", backends.ErrFatal, n)
 	}
 	c := pool.Config().ConnConfig
-	s.place = fmt.Sprintf("%s/%s, schema %q", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, s.schema)
+	hosts := []string{net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))}
+	for _, f := range c.Fallbacks {
+		if more := net.JoinHostPort(f.Host, strconv.Itoa(int(f.Port))); !slices.Contains(hosts, more) {
+			hosts = append(hosts, more)
+		}
+	}
+	s.place = fmt.Sprintf("%s/%s, schema %q", strings.Join(hosts, ","), c.Database, s.schema)
 	s.dialect = s.newDialect(0)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.ears, s.line, s.out = newEars(), newLine(s), newNotifier(s)

@@ -21,8 +21,8 @@ import (
 // Postgres is a PostgreSQL server. Every user may connect without a password from this machine, but those of PasswordUser.
 type Postgres struct {
 	*Process
-	port, uid, gid int
-	dir            string
+	version, port, uid, gid int
+	dir                     string
 }
 
 // PasswordUser is the name of the role that needs a password to connect; a test creates it.
@@ -32,20 +32,31 @@ const PasswordUser = "with_password"
 // "-c", "wal_level=logical".
 func StartPostgres(t testing.TB, version int, settings ...string) *Postgres {
 	t.Helper()
+	return startPostgres(t, version, `initdb -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
+	{ echo "host all `+PasswordUser+` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf`, settings)
+}
+
+// Standby starts a server that follows this one, which need not wait for it, until it is promoted (pg_promote) or this one is gone.
+func (p *Postgres) Standby(settings ...string) *Postgres {
+	p.t.Helper()
+	copyAll := fmt.Sprintf(`pg_basebackup -D data -h 127.0.0.1 -p %d -U postgres -R -X stream -c fast`, p.port)
+	return startPostgres(p.t, p.version, copyAll, settings)
+}
+
+// startPostgres makes the data by a command, unless they are there.
+func startPostgres(t testing.TB, version int, command string, settings []string) *Postgres {
+	t.Helper()
 	root := ""
 	if version > 15 {
 		root = Root(t)
 	}
 	server := Need(t, root, fmt.Sprintf("/usr/lib/postgresql/%d/bin/postgres", version))
-	p := &Postgres{port: Port(t), dir: Dir(t)}
+	p := &Postgres{version: version, port: Port(t), dir: Dir(t)}
 	p.uid, p.gid = idsBelow(t, root, "postgres")
 	if err := os.Chown(p.dir, p.uid, p.gid); err != nil {
 		t.Fatal(err)
 	}
-	initdb := filepath.Join(filepath.Dir(server), "initdb")
-	script := `cd "` + p.dir + `" && [ -e data/PG_VERSION ] || { ` + initdb + ` -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
-	{ echo "host all ` + PasswordUser + ` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf; } || exit 1
-exec "$@"`
+	script := fmt.Sprintf(`PATH="%s:$PATH"; cd "%s" && { [ -e data/PG_VERSION ] || { %s; } } && exec "$@"`, filepath.Dir(server), p.dir, command)
 	args := append([]string{"-c", script, "sh", server, "-D", "data", "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "max_wal_size=64MB", "-c", "min_wal_size=5MB"}, settings...)
 	p.Process = Start(t, Spec{Name: fmt.Sprintf("PostgreSQL %d", version), Path: "/bin/sh", Args: args, Dir: p.dir, User: "postgres", Root: root,

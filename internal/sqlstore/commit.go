@@ -128,9 +128,12 @@ func (s *session) load(t *Tx, b *board, keys []Key) {
 		t.endDead(behind, list...)
 	}
 	for _, list := range lists {
+		if t.Dialect.KeysHold {
+			continue
+		}
 		t.hold(behindAndOwn, append(slices.Clone(list), []byte(s.id))...)
 	}
-	if len(lists) == 0 {
+	if len(lists) == 0 || t.Dialect.KeysHold {
 		t.hold(`id = ?`, []byte(s.id))
 	}
 	b.barred = barred{bound: backends.ErrSessionLost, all: backends.ErrSessionLost}

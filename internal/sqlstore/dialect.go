@@ -17,10 +17,15 @@ type Dialect struct {
 	Skip        string // {skip}: added to {update}, passes over rows that are locked
 	Arrays      bool   // arguments are $1, $2, …, and a list is one argument, an array; else a list is as many arguments as it has
 	MostKeys    int    // in one list; 0: 100
+	// Mark stands for the n-th argument of a statement, from 1 on, where Arrays is false; nil: ?.
+	Mark func(n int) string
 	// Lock orders the writers of these keys, which are sorted; nil where they are in order anyway. It may leave rows
 	// of version 0 for the keys that are Absent: Placeholders says that it does.
 	Lock         func(group string, keys []Key) []Statement
 	Placeholders bool
+	// KeysHold: Lock is enough to keep a commit in order with those who end the sessions behind its keys, because nobody may bind a key or take
+	// one over without it; such sessions are not held then, only the own one.
+	KeysHold bool
 	// UpdateRows changes many rows in one statement, whose Done says AllChanged; nil: they are changed one by one.
 	UpdateRows func(group string, rows []Row) Statement
 	// Order orders those who open or supersede sessions of a node; nil where they are in order anyway.
@@ -51,6 +56,13 @@ func (d *Dialect) mostKeys() int {
 	return d.MostKeys
 }
 
+func (d *Dialect) mark(n int) string {
+	if d.Mark == nil {
+		return "?"
+	}
+	return d.Mark(n)
+}
+
 // Render gives the statement as the database takes it.
 func (d *Dialect) Render(s Statement) (string, []any) {
 	var b strings.Builder
@@ -63,13 +75,16 @@ func (d *Dialect) Render(s Statement) (string, []any) {
 			args = append(args, a)
 			b.WriteString("$" + strconv.Itoa(len(args)))
 		case list:
-			b.WriteString(strings.TrimSuffix(strings.Repeat("?,", len(keys)), ","))
-			for _, key := range keys {
+			for i, key := range keys {
+				if i > 0 {
+					b.WriteByte(',')
+				}
 				args = append(args, key)
+				b.WriteString(d.mark(len(args)))
 			}
 		default:
 			args = append(args, a)
-			b.WriteByte('?')
+			b.WriteString(d.mark(len(args)))
 		}
 	}
 	for rest := s.SQL; rest != ""; {

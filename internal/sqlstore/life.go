@@ -63,21 +63,26 @@ func (t *Tx) remove(id []byte) {
 	)
 }
 
-// sweep removes the ended sessions of a group with what was bound to them, and what was deleted long ago. It waits for nobody.
+// sweep removes the ended sessions of a group with what was bound to them, and what was deleted long ago. It waits for nobody where
+// rows that are locked can be passed over. Without that the condition is on the very rows that are changed, and not in a subquery: that would
+// be answered from row versions, so that a renewal under way would be overlooked.
 func (t *Tx) sweep(group string) {
 	g := []byte(group)
-	free := func(table, columns, condition string) string {
-		return `(SELECT ` + columns + ` FROM {t}` + table + ` WHERE ` + condition + ` {update} {skip})`
+	free := func(table, column, condition string) string {
+		if t.Dialect.Update == "" {
+			return ` WHERE ` + condition
+		}
+		return ` WHERE ` + column + ` IN (SELECT ` + column + ` FROM {t}` + table + ` WHERE ` + condition + ` {update} {skip})`
 	}
 	const ended = `session IN (SELECT id FROM {t}sessions WHERE grp = ? AND expires = -1)`
 	t.Add(
-		Statement{SQL: `UPDATE {t}sessions SET expires = -1 WHERE id IN ` + free("sessions", "id", `grp = ? AND expires <= {now} AND expires >= 0`),
+		Statement{SQL: `UPDATE {t}sessions SET expires = -1` + free("sessions", "id", `grp = ? AND expires <= {now} AND expires >= 0`),
 			Args: []any{g}},
-		Statement{SQL: `UPDATE {t}entries SET gone = 1, value = ?, session = ? WHERE grp = ? AND name IN ` +
-			free("entries", "name", `grp = ? AND `+ended), Args: []any{nobody(), nobody(), g, g, g}},
-		Statement{SQL: `DELETE FROM {t}sessions WHERE id IN ` + free("sessions", "id", `grp = ? AND expires = -1`) +
+		Statement{SQL: `UPDATE {t}entries SET gone = 1, value = ?, session = ?` + free("entries", "name", `grp = ? AND `+ended) + ` AND grp = ?`,
+			Args: []any{nobody(), nobody(), g, g, g}},
+		Statement{SQL: `DELETE FROM {t}sessions` + free("sessions", "id", `grp = ? AND expires = -1`) +
 			` AND NOT EXISTS (SELECT 1 FROM {t}entries e WHERE e.session = {t}sessions.id)`, Args: []any{g}},
-		Statement{SQL: `DELETE FROM {t}entries WHERE grp = ? AND name IN ` + free("entries", "name", `grp = ? AND gone = 1 AND version < {wall} - ?`),
-			Args: []any{g, g, int64(tombstones)}},
+		Statement{SQL: `DELETE FROM {t}entries` + free("entries", "name", `grp = ? AND gone = 1 AND version < {wall} - ?`) + ` AND grp = ?`,
+			Args: []any{g, int64(tombstones), g}},
 	)
 }

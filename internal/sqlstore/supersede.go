@@ -42,10 +42,13 @@ func (s *session) Supersede(ctx context.Context, node string) (backends.Supersed
 
 // takeOver marks first: what is marked is not renewed any more, so the ends that are read then are the last ones.
 func (s *session) takeOver(t *Tx, node string, reply *backends.Superseded) error {
-	const older = ` WHERE grp = ? AND node = ? AND opened < ? AND expires > {now}`
+	const (
+		all   = ` WHERE grp = ? AND node = ? AND opened < ?` // also those that have run out: a renewal of one may be under way
+		older = all + ` AND expires > {now}`
+	)
 	which := []any{[]byte(s.group), []byte(node), s.number}
 	var dead [][]byte
-	t.Add(Statement{SQL: `UPDATE {t}sessions SET superseded = 1` + older, Args: which}, Statement{
+	t.Add(Statement{SQL: `UPDATE {t}sessions SET superseded = 1` + all, Args: which}, Statement{
 		SQL: `SELECT id, proof, expires FROM {t}sessions` + older, Args: which,
 		Row: func(scan Scan) error {
 			var id, proof []byte

@@ -101,7 +101,7 @@ func appendTxn(args []any, t *backends.Txn) []any {
 		if p.Bound {
 			bound = "1"
 		}
-		args = append(args, p.Key, bound, p.Value)
+		args = append(args, p.Key, bound, string(p.Value)) // a copy: the client may still send it when the caller has given up
 	}
 	args = append(args, len(t.Deletes))
 	for _, key := range t.Deletes {

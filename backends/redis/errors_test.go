@@ -98,6 +98,38 @@ func TestOldServerIsRefused(t *testing.T) {
 	}
 }
 
+func TestVersionAndDurability(t *testing.T) {
+	onEach(t, func(t *testing.T, kind testserver.RedisKind) {
+		server := testserver.StartRedis(t, kind, "--appendonly", "yes", "--appendfsync", "everysec")
+		s := connect(t, server.Addr())
+		version, err := s.Version(short(t))
+		if want := map[testserver.RedisKind]string{testserver.Redis: "Redis 7.", testserver.Valkey: "Valkey 8."}[kind]; err != nil || !strings.HasPrefix(version, want) {
+			t.Errorf("version %q, %v; want %s…", version, err, want)
+		}
+		if w := warnings(t, s); !strings.Contains(w, "appendfsync") {
+			t.Errorf("warnings: %q", w)
+		}
+		server.Must("CONFIG", "SET", "appendonly", "no")
+		if w := warnings(t, s); !strings.Contains(w, "append-only") {
+			t.Errorf("warnings: %q", w)
+		}
+		grant(t, server, "", "-info")
+		forbidden := connect(t, "app:secret@"+server.Addr())
+		if version, err := forbidden.Version(short(t)); err != nil || !strings.Contains(version, "INFO") {
+			t.Errorf("version %q, %v", version, err)
+		}
+	})
+}
+
+// Data of a later version of the store is left alone.
+func TestLaterFormatIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, kind testserver.RedisKind) {
+		server := testserver.StartRedis(t, kind)
+		server.Must("HSET", spaceOf(DefaultPrefix, "g").keys[0], "format", "2")
+		wantText(t, openErr(t, connect(t, server.Addr())), true, "newer version")
+	})
+}
+
 func TestOutOfMemoryIsSaidAndHeals(t *testing.T) {
 	onEach(t, func(t *testing.T, kind testserver.RedisKind) {
 		server := testserver.StartRedis(t, kind)

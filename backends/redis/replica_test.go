@@ -142,7 +142,7 @@ func TestMinReplicasDelayTheIncarnation(t *testing.T) {
 
 func TestUnsafeUnderFailoverIsSaid(t *testing.T) {
 	onEach(t, func(t *testing.T, kind testserver.RedisKind) {
-		master := testserver.StartRedis(t, kind, "--appendonly", "yes")
+		master := testserver.StartRedis(t, kind, "--appendonly", "yes", "--appendfsync", "always")
 		s := connect(t, master.Addr())
 		begin(t, s, time.Minute)
 		if w := warnings(t, s); w != "" {

@@ -39,15 +39,17 @@ type seen struct {
 
 // server is the state of one master.
 type server struct {
-	version     string
+	name        string // Redis or Valkey
+	version     string // of itself
+	speaks      string // version of Redis that it is compatible with
 	role        string
-	mode        string
 	replicas    int
 	minReplicas int
 	maxLag      time.Duration
 	maxMemory   int64
 	policy      string
-	persists    bool // it has AOF
+	persists    bool   // it has an append-only file
+	fsync       string // when that is written to the disk; "" where it is not told
 	noInfo      bool
 	noConfig    bool
 }
@@ -98,27 +100,35 @@ func (s *Store) inspectFor(ctx context.Context, sp space) error {
 func inspect(ctx context.Context, c redis.UniversalClient) (server, error) {
 	p := c.Pipeline()
 	info := p.Info(ctx)
-	config := p.ConfigGet(ctx, "m[ia][nx]*")
+	config := p.Do(ctx, "config", "get", "maxmemory", "maxmemory-policy", "min-replicas-to-write", "min-replicas-max-lag", "appendfsync")
 	var sv server
 	if err := sent(p.Exec(ctx)); err != nil {
 		return sv, err
 	}
 	text, err := info.Result()
-	switch {
-	case forbidden(err):
-		sv.noInfo = true
-	case err != nil:
+	if sv.noInfo = forbidden(err); err != nil && !sv.noInfo {
 		return sv, err
 	}
 	settings, err := config.Result()
-	switch {
-	case forbidden(err), err != nil && strings.Contains(err.Error(), "unknown command"):
-		sv.noConfig = true
-	case err != nil:
-		return sv, err
-	}
-	sv.read(fields(text), settings)
+	sv.noConfig = err != nil // also of a version that is too old for the question
+	sv.read(fields(text), pairs(settings))
 	return sv, nil
+}
+
+// pairs are names and values as the second and the third version of the protocol give them.
+func pairs(raw any) map[string]string {
+	out := map[string]string{}
+	switch raw := raw.(type) {
+	case []any:
+		for i := 0; i+1 < len(raw); i += 2 {
+			out[fmt.Sprint(raw[i])] = fmt.Sprint(raw[i+1])
+		}
+	case map[any]any:
+		for name, value := range raw {
+			out[fmt.Sprint(name)] = fmt.Sprint(value)
+		}
+	}
+	return out
 }
 
 // forbidden tells of a command that the user has no right to, or that a provider has taken away.
@@ -142,10 +152,13 @@ func (sv *server) read(info, config map[string]string) {
 		n, _ := strconv.ParseInt(m[name], 10, 64) // 0 where it is not told
 		return n
 	}
-	sv.version, sv.role, sv.mode = info["redis_version"], info["role"], info["redis_mode"]
+	sv.name, sv.version, sv.speaks, sv.role = "Redis", info["redis_version"], info["redis_version"], info["role"]
+	if v := info["valkey_version"]; v != "" {
+		sv.name, sv.version = "Valkey", v
+	}
 	sv.replicas = int(number(info, "connected_slaves"))
 	sv.maxMemory, sv.policy = number(info, "maxmemory"), info["maxmemory_policy"]
-	sv.persists = info["aof_enabled"] == "1"
+	sv.persists, sv.fsync = info["aof_enabled"] == "1", config["appendfsync"]
 	if sv.noInfo {
 		sv.maxMemory, sv.policy = number(config, "maxmemory"), config["maxmemory-policy"]
 	}
@@ -159,9 +172,9 @@ func (sv *server) read(info, config map[string]string) {
 // unfit is why no group may be kept there.
 func (sv *server) unfit() error {
 	var errs []error
-	if major, _, _ := strings.Cut(sv.version, "."); sv.version != "" {
+	if major, _, _ := strings.Cut(sv.speaks, "."); sv.speaks != "" {
 		if n, err := strconv.Atoi(major); err == nil && n < oldest {
-			errs = append(errs, fmt.Errorf("the server has version %s: Redis 7.0 or newer, or Valkey, is needed", sv.version))
+			errs = append(errs, fmt.Errorf("the server has version %s: Redis 7.0 or newer, or Valkey, is needed", sv.speaks))
 		}
 	}
 	if sv.maxMemory > 0 && sv.policy != "" && sv.policy != "noeviction" {
@@ -179,18 +192,29 @@ func (sv *server) delay() time.Duration {
 	return 0
 }
 
+// Version is the name and version of the server, or of the masters where they differ.
+func (s *Store) Version(ctx context.Context) (string, error) {
+	found, err := s.inspected(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, sv := range found {
+		if sv.noInfo {
+			names = append(names, "Redis or Valkey of a version that INFO would tell")
+		} else {
+			names = append(names, sv.name+" "+sv.version)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", "), nil
+}
+
 // Warnings tells what of the set-up weakens the promises, in sentences for people; none when all is well. It asks every master.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) {
-	found := map[string]server{}
-	err := s.within(ctx, func(ctx context.Context) error {
-		got, err := s.inspectAll(ctx)
-		if err == nil {
-			found = got
-		}
-		return err
-	})
+	found, err := s.inspected(ctx)
 	if err != nil {
-		return nil, s.wrap(err)
+		return nil, err
 	}
 	_, cluster := s.client.(*redis.ClusterClient)
 	failover := cluster || s.name == sentinel
@@ -202,6 +226,21 @@ func (s *Store) Warnings(ctx context.Context) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// inspected is the state of every master, by address.
+func (s *Store) inspected(ctx context.Context) (found map[string]server, _ error) {
+	err := s.within(ctx, func(ctx context.Context) error {
+		got, err := s.inspectAll(ctx)
+		if err == nil {
+			found = got
+		}
+		return err
+	})
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	return found, nil
 }
 
 func (s *Store) inspectAll(ctx context.Context) (map[string]server, error) {
@@ -247,8 +286,12 @@ func (sv *server) warnings(waits int, failover bool) []string {
 		out = append(out, fmt.Sprintf("unsafe under failover: it has %d replicas and confirms writes with %d of them, so a master that is cut off goes on beside the one "+
 			"that is promoted: set min-replicas-to-write to %d on every server, or use WithReplicas(%d) on every node", sv.replicas, have, need, need))
 	}
-	if !sv.persists && !sv.noInfo {
-		out = append(out, "it has no append-only file: a restart loses checkpoints, registered resources and settings, and everybody waits the grace")
+	switch {
+	case sv.noInfo:
+	case !sv.persists:
+		out = append(out, "it has no append-only file: a restart loses checkpoints, registered resources and settings, and everybody waits the grace; set appendonly to yes")
+	case sv.fsync != "" && sv.fsync != "always":
+		out = append(out, "appendfsync is "+sv.fsync+": a crash of its machine may lose the last checkpoints, whose work is then done again; set it to always")
 	}
 	return out
 }

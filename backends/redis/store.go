@@ -43,7 +43,10 @@ type Store struct {
 	calls  atomic.Int64 // commits so far, so that a repeated one is known
 }
 
-var _ backends.Store = (*Store)(nil)
+var (
+	_ backends.Store     = (*Store)(nil)
+	_ backends.Inspector = (*Store)(nil)
+)
 
 // Option changes how a store works.
 type Option func(*Store)

@@ -4,10 +4,11 @@ import "github.com/rebalancer-go/rebalancer/coord/assign"
 
 // takers are the nodes, of those planned for, that may be given resources: not those that are drained, and with MaxActive only so many.
 // A node that becomes active is given nothing before those that are not any more have given everything back, so that
-// never more than MaxActive nodes hold anything.
-func (m *Machine) takers(nodes []Member) []bool {
+// never more than MaxActive nodes hold anything; waits tells that there is one. Nor before their entries were taken away, and all
+// claims were read after that: who was gone may have come back meanwhile, and claimed by its old entry.
+func (m *Machine) takers(nodes []Member) (take []bool, waits bool) {
 	l := &m.lead
-	take := make([]bool, len(nodes))
+	take = make([]bool, len(nodes))
 	pr := make([]assign.Node, 0, len(nodes))
 	holds := make([]int32, 0, len(nodes))
 	var who []int
@@ -20,25 +21,26 @@ func (m *Machine) takers(nodes []Member) []bool {
 	}
 	most := m.cfg.MaxActive
 	if most == 0 {
-		return take
+		return take, false
 	}
 	clear(take)
 	active := assign.Active(pr, holds, most, m.cfg.FailBack)
-	name := map[string]bool{}
+	stay := map[string]bool{}
 	for k, i := range who {
 		take[i] = active[k]
 		if active[k] && holds[k] > 0 {
-			name[nodes[i].Node] = true
+			stay[nodes[i].Node] = true
 		}
 	}
-	free := most - len(name) - m.outgoing(name)
+	free := most - len(stay) - m.outgoing(stay)
 	for k, i := range who {
 		if active[k] && holds[k] == 0 {
-			take[i] = free > 0
+			take[i] = free > 0 && l.claimsRead
+			waits = waits || !take[i]
 			free--
 		}
 	}
-	return take
+	return take, waits
 }
 
 // mayTake tells whether a node can be of use: who may take nothing is not one of those that are active.
@@ -47,19 +49,19 @@ func (m *Machine) mayTake(mi Member) bool {
 	return !live || m.mayAny(mi)
 }
 
-// outgoing counts the live nodes that still hold something, and are not among those that stay active.
+// outgoing counts the nodes that hold something, or may by their entry, and are not among those that stay active.
 func (m *Machine) outgoing(stay map[string]bool) int {
 	l := &m.lead
+	who := map[string]bool{}
+	for node, p := range l.entries { // into a set
+		who[node] = who[node] || p.value.grants() > 0
+	}
+	for _, node := range l.holders { // into a set
+		who[node] = true
+	}
 	n := 0
-	for node, p := range l.entries { // counts
-		if _, live := l.members[node]; !live || stay[node] {
-			continue
-		}
-		holds := p.value.grants() > 0
-		for r := range p.value.Leaving { // any
-			holds = holds || l.holders[r] == node
-		}
-		if holds {
+	for node, holds := range who { // counts
+		if holds && !stay[node] {
 			n++
 		}
 	}

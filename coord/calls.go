@@ -9,6 +9,7 @@ type call struct {
 	// versions stand beside names where a transaction relies on one.
 	versions []int64
 	cold     bool // a gather that reads everything
+	claims   bool // and one that reads all claims
 }
 
 type callKind uint8

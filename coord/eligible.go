@@ -77,12 +77,16 @@ func (m *Machine) may(mi Member, resource string) bool {
 	return true
 }
 
-// mayAny tells whether a live node may take anything at all.
+// mayAny tells whether a live node may take anything at all of what is to be claimed.
 func (m *Machine) mayAny(mi Member) bool {
+	names := m.lead.resources
 	if m.cfg.Origin == OriginStatic {
-		return slices.ContainsFunc(m.staticOf(mi), func(r string) bool { return m.may(mi, r) })
+		names = m.staticOf(mi)
 	}
-	return slices.ContainsFunc(m.lead.resources, func(r string) bool { return m.may(mi, r) })
+	return slices.ContainsFunc(names, func(r string) bool {
+		paused, keep := m.lead.control.pause(r)
+		return (!paused || keep) && m.may(mi, r)
+	})
 }
 
 // prefers is the set of resources that should be on a node with its labels; nil for none.

@@ -21,7 +21,7 @@ func (m *Machine) gather() {
 	prefixes := []string{MemberPrefix, ControlPrefix}
 	var keys []string
 	if l.cold {
-		prefixes = append(prefixes, AssignmentPrefix, ClaimPrefix) // who still holds what is to be given back
+		prefixes = append(prefixes, AssignmentPrefix)
 		if m.cfg.Origin == OriginDiscovered {
 			prefixes = append(prefixes, DiscoveredPrefix)
 		}
@@ -32,7 +32,11 @@ func (m *Machine) gather() {
 	if m.cfg.Origin == OriginRegistered {
 		prefixes = append(prefixes, ResourcePrefix)
 	}
-	m.read(call{kind: callGather, cold: l.cold}, prefixes, append(keys, claimKeys(m.moving())...))
+	claims := l.cold || m.cfg.MaxActive > 0 // who still holds what is to be given back; what few nodes hold, else
+	if claims {
+		prefixes = append(prefixes, ClaimPrefix)
+	}
+	m.read(call{kind: callGather, cold: l.cold, claims: claims}, prefixes, append(keys, claimKeys(m.moving())...))
 }
 
 // moving are the resources that may still be held by a node that is to give them back.
@@ -62,6 +66,7 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 	if !m.takeEntries(ev.Entries) {
 		return
 	}
+	l.claimsRead = c.claims
 	for prefix, d := range ev.Digests { // each by itself
 		if m.has(GuardDigest) {
 			l.digests[prefix] = d.Sum

@@ -17,13 +17,14 @@ type leadState struct {
 	digests map[string]uint64     // of the very lists that the last plan was made of
 	lists   map[string]namedList  // long static lists, by node
 
-	gen       int64
-	resources []string         // sorted; for OriginStatic made from the lists
-	labelled  []Registration   // those of them that ask for labels
-	weights   map[string]int32 // of those whose weight is not 1
-	control   controls
-	reserved  map[string]int64  // static nodes that have left, and until when their share waits (store's time, µs)
-	holders   map[string]string // who holds what is to be given back, as last read
+	gen        int64
+	resources  []string         // sorted; for OriginStatic made from the lists
+	labelled   []Registration   // those of them that ask for labels
+	weights    map[string]int32 // of those whose weight is not 1
+	control    controls
+	reserved   map[string]int64  // static nodes that have left, and until when their share waits (store's time, µs)
+	holders    map[string]string // who holds what is to be given back, as last read
+	claimsRead bool              // holders is of all claims, and no entry was written since
 
 	last    map[string]Member // live members and those waited for, as last read
 	missing map[string]Time   // nodes with an assignment and no member entry: since when

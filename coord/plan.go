@@ -16,6 +16,7 @@ type plan struct {
 	reserved map[string]int64    // static nodes that have left: until when their share waits
 	old      map[string]published
 	pending  int  // moves that wait until others have ended
+	waits    bool // a node that is to be active waits until others have given everything back
 	all      bool // every entry is written, changed or not
 	reason   string
 }
@@ -37,7 +38,8 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 	l := &m.lead
 	p := &plan{shares: map[string][]string{}, next: map[string]string{}, paused: map[string]bool{}, drained: map[string]bool{},
 		reserved: l.reserved, old: l.entries, all: l.rewrite}
-	take := m.takers(nodes)
+	take, waits := m.takers(nodes)
+	p.waits = waits
 	x := m.index(nodes, take, p)
 	for _, mi := range nodes {
 		p.shares[mi.Node] = nil
@@ -61,6 +63,9 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 		}
 	}
 	sort.Strings(l.unplaced)
+	if waits {
+		l.unplaced = l.reported // a node that may take the rest will be active soon
+	}
 	return p
 }
 

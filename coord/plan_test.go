@@ -100,7 +100,7 @@ func TestReservedShareOfNodeNeverSeen(t *testing.T) {
 func TestActiveMayTakeSomething(t *testing.T) {
 	t.Parallel()
 	m := leading(OriginRegistered, []string{"r"}, map[string][]string{"a": nil, "b": nil})
-	m.cfg.MaxActive = 1
+	m.cfg.MaxActive, m.lead.claimsRead = 1, true
 	m.lead.labelled = []Registration{{Name: "r", Require: []string{"zone=b"}}}
 	m.changeMember("b", func(v *Member) { v.Labels = map[string]string{"zone": "b"} })
 	if p := m.planAll(); p.next["r"] != "b" {
@@ -128,5 +128,49 @@ func TestStepDownWakesTwo(t *testing.T) {
 	c := asked[Commit](t, m.out)
 	if want := []string{NodeAddress("c"), NodeAddress("d")}; !slices.Equal(c.Txns[0].Wake, want) {
 		t.Fatalf("wakes %v, want %v", c.Txns[0].Wake, want)
+	}
+}
+
+// A node that becomes active waits until those that are not any more have given everything back, and is told by no hint but the release.
+func TestActiveWaitsForOutgoing(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"q", "r"}, map[string][]string{"a": nil, "b": {"q", "r"}, "c": nil})
+	m.cfg.MaxActive, m.cfg.FailBack, m.set.value.MaxActive = 1, true, 1
+	m.changeMember("c", func(v *Member) { v.Priority = 2 })
+	m.lead.claimsRead, m.lead.holders = true, map[string]string{"q": "b", "r": "b"}
+	p := m.planAll()
+	if len(p.shares["b"])+len(p.shares["c"]) != 0 || !p.waits {
+		t.Fatalf("shares %v, waits %v", p.shares, p.waits)
+	}
+	for what, change := range map[string]func(){
+		"a claim by an entry that is gone": func() { m.lead.holders["q"] = "b" },
+		"an entry of a node that is gone":  func() { m.lead.entries["d"] = published{version: 1, value: Assignment{Epoch: 4, Share: []string{"q"}}} },
+		"claims that were not read":        func() { m.lead.claimsRead = false },
+	} {
+		delete(m.lead.entries, "b")
+		delete(m.lead.entries, "d")
+		m.lead.claimsRead, m.lead.holders = true, map[string]string{}
+		if p := m.planAll(); len(p.shares["c"]) != 2 {
+			t.Fatalf("shares %v", p.shares)
+		}
+		change()
+		if p := m.planAll(); len(p.shares["c"]) != 0 || !p.waits {
+			t.Errorf("%s: shares %v, waits %v", what, p.shares, p.waits)
+		}
+	}
+	if w := m.releaseTxn("q", 5).Wake; len(w) == 0 || !slices.Contains(w, CoordinatorAddress) {
+		t.Errorf("a release wakes %v", w)
+	}
+}
+
+// With MaxActive a node is of use only for what is to be claimed.
+func TestActiveMayTakeWhatIsNotPaused(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"q", "r"}, map[string][]string{"a": nil, "b": nil})
+	m.cfg.MaxActive, m.lead.claimsRead = 1, true
+	m.lead.control.paused["q"] = false
+	m.changeMember("a", func(v *Member) { v.Declined = []string{"r"} })
+	if p := m.planAll(); p.next["r"] != "b" {
+		t.Fatalf("r goes to %q", p.next["r"])
 	}
 }

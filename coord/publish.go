@@ -150,6 +150,7 @@ func (m *Machine) entryWritten(node string, version int64) {
 	l := &m.lead
 	pub := l.publish
 	a := pub.values[node]
+	l.claimsRead = false
 	if a.Epoch == 0 {
 		delete(l.entries, node)
 		delete(l.missing, node)
@@ -186,7 +187,10 @@ func (m *Machine) publishedAll() {
 
 // planLater looks again after moves that others wait for: hints that tell of the end of a hand-over may be lost.
 func (m *Machine) planLater(p *plan) {
-	if p.pending > 0 {
+	switch {
+	case p.waits && !m.lead.claimsRead:
+		m.lead.dirty = true
+	case p.waits || p.pending > 0:
 		m.planBy(m.now + Time(m.sess.renew))
 	}
 }

@@ -76,7 +76,7 @@ func (m *Machine) releaseTxn(name string, version int64) Txn {
 		t.Wake = []string{NodeAddress(m.cfg.Node)} // the newer process has the same address
 	case ok && next != "":
 		t.Wake = []string{NodeAddress(next)}
-		if m.set.value.MaxMoving > 0 || m.set.value.MaxMovingNode > 0 {
+		if s := &m.set.value; s.MaxMoving > 0 || s.MaxMovingNode > 0 || s.MaxActive > 0 {
 			t.Wake = append(t.Wake, CoordinatorAddress) // others may move now
 		}
 	}

@@ -43,9 +43,17 @@ func (s *Setup) describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d resources (%s), %s barrier, ttl %.0fs, hints %v, latency %.1fms, heals at %.1fs\n", len(s.Resources), s.Origin, s.Mode,
 		float64(s.TTL)/float64(sec), s.Hints, float64(s.Latency)/float64(ms), float64(s.Heal)/float64(sec))
+	if s.MaxActive+s.MaxMoving+s.MaxMovingNode > 0 {
+		fmt.Fprintf(&b, "active %d (fail-back %v), moving %d, of one node %d\n", s.MaxActive, s.FailBack, s.MaxMoving, s.MaxMovingNode)
+	}
 	for _, n := range s.Nodes {
-		fmt.Fprintf(&b, "  %s begins at %.1fs, %+d ppm, priority %d, most %d, lists %d\n", n.Name, float64(n.Begins)/float64(sec),
-			n.Clock.ppm, n.Priority, n.MaxResources, len(n.Static))
+		fmt.Fprintf(&b, "  %s begins at %.1fs, %+d ppm, priority %d, weight %d, most %d, lists %d, static name %v, labels %v\n", n.Name,
+			float64(n.Begins)/float64(sec), n.Clock.ppm, n.Priority, n.Weight, n.MaxResources, len(n.Static), n.StaticID, n.Labels)
+	}
+	for _, r := range s.Resources {
+		if v := s.Registered[r]; v.Weight+len(v.Require)+len(v.Prefer) > 0 {
+			fmt.Fprintf(&b, "  %s has load %d, requires %v, prefers %v\n", r, v.Weight, v.Require, v.Prefer)
+		}
 	}
 	return b.String()
 }

@@ -51,6 +51,85 @@ func TestALateReleaseDoesNotFreeWhatOthersTook(t *testing.T) {
 	}
 }
 
+// What a check relies on is that the session behind the entry is alive; it may end after the entry was read.
+func TestACheckFailsWhenTheSessionBehindItEnds(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
+	a, b := openSession(t, s, "a", 10*time.Second), openSession(t, s, "b", 10*time.Second)
+	version := mustCommit(t, b, bind("leader"))[0].Versions["leader"]
+	x := put("assign/n/", backends.Check{Key: "leader", Version: version})
+	c := &commit{h: a, incarnation: a.Opened().Incarnation, results: make([]backends.Result, 1)}
+	prepared, err := c.prepare(t.Context(), &x, 0)
+	if err != nil || prepared.refused() {
+		t.Fatal(prepared, err)
+	}
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.via().multi(t.Context(), prepared.ops); !errors.Is(err, zk.ErrNoNode) {
+		t.Fatalf("a write that relies on a session that has ended: %v", err)
+	}
+	if r := c.carryOut(t.Context(), &x); !errors.Is(r.Err, backends.ErrConflict) || r.Versions["leader"] != 0 {
+		t.Fatalf("tried again: %+v", r)
+	}
+}
+
+// The znode of a deleted key stays as long as a request may be under way that was made when it was not deleted.
+func TestTheSweepRemovesWhatWasDeletedLongAgo(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
+	h, other := openSession(t, s, "n", 10*time.Second), openSession(t, s, "m", 10*time.Second)
+	mustCommit(t, h, put("stays"), put("a/deleted"))
+	mustCommit(t, h, backends.Txn{Deletes: []string{"a/deleted"}})
+	if err := other.Listen(t.Context(), "listened", func() {}); err != nil {
+		t.Fatal(err)
+	}
+	there := func(path string) bool {
+		z, err := h.via().stat(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z.there
+	}
+	_, deleted := h.dir.where("a/deleted")
+	later := func(d time.Duration) {
+		s.clock.set(time.Now().Add(d).UnixMilli())
+		h.sweepAll(t.Context())
+	}
+	later(graveTime - 10*time.Second)
+	if !there(deleted) || !there(h.dir.hint("listened")) {
+		t.Fatal("it was removed too soon")
+	}
+	later(graveTime + 10*time.Second)
+	if there(deleted) || !there(h.dir.hint("listened")) {
+		t.Fatal("the deleted key is there still, or the address is gone")
+	}
+	later(hintTime + 10*time.Second)
+	eventually(t, "who listens made the address again", func() bool { return there(h.dir.hint("listened")) })
+	mustRenew(t, h)
+	if !has(t, h, "stays") || has(t, h, "a/deleted") {
+		t.Fatal("the sweep changed something")
+	}
+}
+
+// Versions grow across a wipe also where they were ahead of the server's clock.
+func TestVersionsGrowAcrossAWipeWhoseClockIsBehind(t *testing.T) {
+	t.Parallel()
+	server := testserver.StartZooKeeper(t, "")
+	s := openStore(t, "zk://"+server.Addr())
+	openSession(t, s, "n", 10*time.Second)
+	s.mu.Lock()
+	ahead := *s.rec
+	ahead.Base += int64(time.Hour)
+	s.rec = &ahead
+	s.mu.Unlock()
+	old := mustCommit(t, openSession(t, s, "n", 10*time.Second), put("k"))[0].Versions["k"]
+	server.Lose()
+	if again := mustCommit(t, openSession(t, s, "n", 10*time.Second), put("k"))[0].Versions["k"]; again <= old {
+		t.Fatalf("version %d after %d", again, old)
+	}
+}
+
 // The library queues requests while it is not connected, begins a new session when the old one has expired, and sends them under that.
 // A session's watchdog comes before that, but for a process that was frozen; so this is about the link alone.
 func TestNothingRunsUnderAnotherSessionAfterAnExpiry(t *testing.T) {

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// many is up to how many sessions are read one by one whenever they are asked for.
+const many = 64
+
 // beats remembers when sessions were last renewed, so that a node that asks for the digest of many members need not read each session
 // for each renewal of its own.
 type beats struct {
@@ -46,7 +49,7 @@ func (h *session) lives(ctx context.Context, v via, entries []entry) (lives, err
 		}
 	}
 	known := map[string]int64{}
-	listed := len(asked) > pipeline
+	listed := len(asked) > many
 	if listed {
 		names, err := v.children(ctx, string(h.dir)+"/s")
 		if err != nil {

@@ -75,6 +75,7 @@ func (s *Store) Open(ctx context.Context, o backends.SessionOptions) (backends.S
 
 func (s *Store) start(ctx context.Context, l *link, o backends.SessionOptions) (*session, error) {
 	h := &session{s: s, l: l, dir: s.group(o.Group), id: rand.Text() + nodeMark(o.Node), node: o.Node, sweep: make(chan struct{}, 1)}
+	h.cache.filling = make(chan struct{}, 1)
 	v := via{l, l.ready}
 	for {
 		r, err := s.look(ctx, v)

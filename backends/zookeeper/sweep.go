@@ -17,8 +17,11 @@ const (
 	sweepChunk = 100
 )
 
-// sweepFor sweeps in the background, unless that is under way, and waits for it for a while: a renewal must not wait long.
+// sweepFor sweeps in the background, unless that is under way, and waits for it for a while, at most half of the time that ctx has: a
+// renewal must not be late.
 func (h *session) sweepFor(ctx context.Context, patience time.Duration) {
+	ctx, cancel := half(ctx)
+	defer cancel()
 	select {
 	case h.sweep <- struct{}{}:
 	default:
@@ -47,10 +50,11 @@ func (h *session) sweepAll(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	entries, err := h.cached(ctx, v, dirs)
+	found, err := h.cached(ctx, v, dirs)
 	if err != nil {
 		return
 	}
+	entries := flatten(found)
 	alive, err := v.alive(ctx, h.dir, entries)
 	if err != nil {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // pipeline is how many requests are under way at once on one connection.
-const pipeline = 64
+const pipeline = 128
 
 // via is a connection to ask through, and what waits until it can be used.
 type via struct {

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bufio"
 	"encoding/binary"
 	"net"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 // a handshake that the server broke off, and the transaction that each reply was as new as.
 type wire struct {
 	net.Conn
+	in     *bufio.Reader // the library reads each reply in two pieces
 	l      *link
 	server string
 	opened time.Time // just before the request for a session was sent
@@ -25,7 +27,7 @@ type wire struct {
 
 func newWire(l *link, conn net.Conn, server string, patience time.Duration) *wire {
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	return &wire{Conn: conn, l: l, server: server, opened: time.Now()}
+	return &wire{Conn: conn, in: bufio.NewReaderSize(conn, 16<<10), l: l, server: server, opened: time.Now()}
 }
 
 // SetReadDeadline and its kin leave the deadline of the handshake alone: the library would wait for it for several timeouts of the session.
@@ -59,7 +61,7 @@ func (w *wire) Write(b []byte) (int, error) {
 }
 
 func (w *wire) Read(b []byte) (int, error) {
-	n, err := w.Conn.Read(b)
+	n, err := w.in.Read(b)
 	w.feed(b[:n])
 	if err != nil && !w.shook.Load() {
 		w.l.brokenOff(w, err)

@@ -79,15 +79,15 @@ func TestADigestDoesNotMakeARenewalLate(t *testing.T) {
 	server := testserver.StartZooKeeper(t, "")
 	link := testserver.Proxy(t, server.Addr())
 	h, w := openSession(t, openStore(t, "zk://"+link.Addr()), "n", 10*time.Second), openSession(t, openStore(t, "zk://"+server.Addr()), "w", 10*time.Second)
-	for range 5 {
+	alive := keepAlive(t, h, w)
+	for from := 0; from < 800; from += 200 {
 		var txns []backends.Txn
-		for i := range 800 {
+		for i := from; i < from+200; i++ {
 			txns = append(txns, put(fmt.Sprintf("resource/=%d", i)), put(fmt.Sprintf("member/=%d", i)))
 		}
 		mustCommit(t, w, txns...)
-		mustRenew(t, w)
-		mustRenew(t, h)
 	}
+	alive()
 	link.Latency(60 * time.Millisecond)
 	late := 0
 	for n := 0; ; n++ {

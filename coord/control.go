@@ -46,14 +46,6 @@ func (c *controls) pause(resource string) (paused, keep bool) {
 	return paused, keep
 }
 
-// tied is the node that a resource is to be on, "" for any.
-func (c *controls) tied(resource string) string {
-	if n := c.moves[resource]; n != "" {
-		return n
-	}
-	return c.pins[resource]
-}
-
 // drained tells whether a node is to be given nothing.
 func (m *Machine) drained(mi Member) bool { return mi.Draining || m.lead.control.drained[mi.Node] }
 

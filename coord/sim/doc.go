@@ -10,6 +10,13 @@
 // The invariants are looked at after every event; when the faults have stopped the group must come to rest within a
 // bounded time, with everything owned once, in balance, and at the price of one write per node and renewal.
 //
+// # Placement
+//
+// Some nodes have static names: a process that crashed or left comes back under its name, or a second one starts while the first
+// runs. Half of the groups have weights, loads, labels, limits, a number of active nodes, and operators who pause, drain, pin and
+// move, in schedules as acts beside the faults; what stands when the faults are over is part of what is demanded at rest. balance.go
+// and rest.go say what that is, limits.go what may never be exceeded under way, without the code that assigns.
+//
 // # Guards
 //
 // GUARDS.md lists each guard of the protocol, of the machine ([coord.Guards]) and of the store ([StoreGuards]), with the property
@@ -21,5 +28,7 @@
 // A worker counts as working from the opening of its source until Stopped, Lose, or the end of its node's trust, whichever comes first: what
 // a handler does that ignores its context is left to the fence. A store whose clock was stepped forward by more than the
 // margin ends sessions that are still trusted; only nodes that saw the step can wait it out, so a node whose first answer came
-// after the step is not held to the exclusion against it.
+// after the step is not held to the exclusion against it. Of two processes of one static name the newer is the one that joined
+// last, which need not be the one that was started last. A global barrier does not wait for a process that was superseded by one that
+// has left since. Which nodes are active is looked at only where all may take everything.
 package sim

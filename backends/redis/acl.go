@@ -6,7 +6,7 @@ import "strings"
 var commands = [...]string{
 	"eval", "evalsha", "time", "info", "config|get", "hello", "auth", "ping", "select",
 	"hget", "hmget", "hset", "hdel", "zadd", "zscore", "zrem", "zrangebyscore", "zrangebylex", "zlexcount",
-	"exists", "pexpire", "scan", "publish", "subscribe", "unsubscribe", "wait",
+	"pexpire", "scan", "publish", "subscribe", "unsubscribe", "wait",
 	"cluster|slots", "command", "readonly", "asking",
 }
 

@@ -3,10 +3,15 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
@@ -83,6 +88,49 @@ func everything(t *testing.T, s *Store) {
 	if err := h.Close(short(t)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The rights are those that the scripts need, and those of the client.
+func TestRightsAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	files, err := sources.ReadDir("lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := sources.ReadFile("lua/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`call\('([A-Z]+)'`).FindAllStringSubmatch(string(text), -1) {
+			used[strings.ToLower(m[1])] = true
+		}
+	}
+	for _, c := range []string{"eval", "evalsha", "config|get", "info", "hello", "auth", "ping", "select", "scan", "subscribe", "unsubscribe", "wait",
+		"cluster|slots", "command", "readonly", "asking"} {
+		used[c] = true
+	}
+	if want := slices.Sorted(maps.Keys(used)); !slices.Equal(slices.Sorted(slices.Values(commands[:])), want) {
+		t.Errorf("rights are\n%q, used are\n%q", commands, want)
+	}
+}
+
+func TestUserOfACluster(t *testing.T) {
+	onEach(t, func(t *testing.T, kind testserver.RedisKind) {
+		nodes := testserver.StartRedisCluster(t, kind, 2)
+		o := &redis.ClusterOptions{Username: "app", Password: "secret", ContextTimeoutEnabled: true, DisableIdentity: true}
+		for _, n := range nodes {
+			grant(t, n, "")
+			o.Addrs = append(o.Addrs, n.Addr())
+		}
+		everything(t, over(t, redis.NewClusterClient(o)))
+		for _, n := range nodes {
+			if denied := strings.TrimSpace(n.Must("ACL", "LOG", "1")); denied != "" {
+				t.Fatalf("the server refused something: %s", denied)
+			}
+		}
+	})
 }
 
 // Each command of the list is needed where it is used: without it the store says what is missing, or does without and warns.

@@ -216,12 +216,10 @@ func (s *Store) Warnings(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, cluster := s.client.(*redis.ClusterClient)
-	failover := cluster || s.name == sentinel
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		sv := found[name]
-		for _, w := range sv.warnings(s.replicas, failover) {
+		for _, w := range sv.warnings(s.replicas, s.name == sentinel) {
 			all = append(all, "redis server "+name+": "+w)
 		}
 	}
@@ -262,8 +260,8 @@ func (s *Store) inspectAll(ctx context.Context) (map[string]server, error) {
 	return found, err
 }
 
-// warnings are those of one master; failover says that something may promote a replica.
-func (sv *server) warnings(waits int, failover bool) []string {
+// warnings are those of one master. Sentinel may promote a replica that is not connected.
+func (sv *server) warnings(waits int, bySentinel bool) []string {
 	var out []string
 	if err := sv.unfit(); err != nil {
 		out = append(out, strings.Split(err.Error(), "\n")...)
@@ -275,7 +273,7 @@ func (sv *server) warnings(waits int, failover bool) []string {
 		out = append(out, "CONFIG GET is forbidden: what becomes of writes in a failover is not known for certain")
 	}
 	need := (sv.replicas + 1) / 2
-	if failover {
+	if bySentinel {
 		need = max(need, 1)
 	}
 	switch have := max(waits, sv.minReplicas); {

@@ -87,7 +87,7 @@ func parse(raw string) (*redis.Options, error) {
 		return nil, fmt.Errorf("the URL of %s: %w", u.Host, err)
 	}
 	o.ContextTimeoutEnabled = true
-	o.DisableIndentity = true // CLIENT SETINFO would be one more right, and one more command for each connection
+	o.DisableIdentity = true // CLIENT SETINFO would be one more right, and one more command for each connection
 	if !u.Query().Has("max_retries") {
 		o.MaxRetries = -1 // the group retries
 	}

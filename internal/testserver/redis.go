@@ -109,8 +109,8 @@ func StartRedisCluster(t testing.TB, kind RedisKind, masters int) []*RedisServer
 	return nodes
 }
 
-// StartClusterReplica adds a replica of a master to its Cluster.
-func StartClusterReplica(t testing.TB, master *RedisServer) *RedisServer {
+// StartClusterReplica adds a replica of a master to its Cluster, and waits until all its nodes know of it.
+func StartClusterReplica(t testing.TB, nodes []*RedisServer, master *RedisServer) *RedisServer {
 	t.Helper()
 	r := StartRedis(t, master.kind, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", strconv.Itoa(Port(t)))
 	r.Must("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(master.Port), master.busPort())
@@ -118,6 +118,11 @@ func StartClusterReplica(t testing.TB, master *RedisServer) *RedisServer {
 	r.Until("CLUSTER NODES", id)
 	r.Must("CLUSTER", "REPLICATE", id)
 	r.Until("INFO replication", "master_link_status:up")
+	mine := strings.TrimSpace(r.Must("CLUSTER", "MYID"))
+	for _, n := range nodes {
+		n.Until("CLUSTER NODES", mine, "slave "+id)
+		r.Until("CLUSTER NODES", strings.TrimSpace(n.Must("CLUSTER", "MYID")))
+	}
 	return r
 }
 

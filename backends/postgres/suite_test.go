@@ -41,8 +41,10 @@ func contract(t *testing.T, version int) {
 	}})
 	t.Run("Files", func(t *testing.T) {
 		t.Parallel()
-		storetest.Run(t, storetest.Driver{TTL: 6 * time.Second, Only: aboutLoss, Place: func(t *testing.T) storetest.Place {
-			p := testserver.StartPostgres(t, version)
+		template := testserver.StartPostgres(t, version)
+		template.Stop()
+		storetest.Run(t, storetest.Driver{TTL: 15 * time.Second, Only: aboutLoss, Place: func(t *testing.T) storetest.Place {
+			p := template.Clone(t)
 			pl, schema := place(p, "postgres")
 			empty := p.Copy()
 			pl.Lose = func(*testing.T) { empty() }

@@ -46,7 +46,7 @@ func query(ctx context.Context, q Querier, row func(Scan) error, text string, ar
 	if err != nil {
 		return err
 	}
-	scan := func(dest ...any) error { return scanSQL(rows, dest) }
+	scan := Scanner(rows)
 	for rows.Next() {
 		if err := row(scan); err != nil {
 			_ = rows.Close()
@@ -58,6 +58,11 @@ func query(ctx context.Context, q Querier, row func(Scan) error, text string, ar
 		return err
 	}
 	return rows.Close()
+}
+
+// Scanner reads the columns of the row that rows is at.
+func Scanner(rows *sql.Rows) Scan {
+	return func(dest ...any) error { return scanSQL(rows, dest) }
 }
 
 // scanSQL lets NULL be zero.

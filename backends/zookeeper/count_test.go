@@ -5,6 +5,7 @@ package zookeeper
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,4 +92,42 @@ func TestRequestsAreCounted(t *testing.T) {
 		}
 		mu.Unlock()
 	}
+}
+
+// A renewal after a long silence is sent twice, since the leader need not have heard of the session when the first one is acknowledged.
+func TestARenewalAfterALongSilenceIsSentTwice(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
+	h := openSession(t, s, "n", 10*time.Second)
+	renewals := func() int {
+		var multis atomic.Int64
+		f := func(opcode int32) {
+			if opcodes[opcode] == "multi" {
+				multis.Add(1)
+			}
+		}
+		s.counted.Store(&f)
+		defer s.counted.Store(nil)
+		mustRenew(t, h)
+		return int(multis.Load())
+	}
+	if n := renewals(); n != 1 {
+		t.Fatalf("%d writes for a renewal of a new session", n)
+	}
+	eventually(t, "nothing was sent for long", func() bool { return !h.lease.assured(time.Now(), h.l.heardAt()) && h.lease.silent(h.lease.early()) })
+	start := time.Now()
+	if n := renewals(); n != 2 || time.Since(start) < h.lease.relay() {
+		t.Fatalf("%d writes in %v, want 2 and a wait of %v", n, time.Since(start), h.lease.relay())
+	}
+	eventually(t, "the leader has heard of it", func() bool { return h.lease.assured(time.Now(), time.Time{}) })
+	if n := renewals(); n != 1 {
+		t.Fatalf("%d writes for a renewal after another", n)
+	}
+}
+
+// silent tells whether the last request was answered at least d ago.
+func (l *lease) silent(d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.touches) == 0 || time.Since(l.touches[len(l.touches)-1].heard) >= d
 }

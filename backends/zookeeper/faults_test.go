@@ -57,6 +57,7 @@ func TestACheckFailsWhenTheSessionBehindItEnds(t *testing.T) {
 	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
 	a, b := openSession(t, s, "a", 10*time.Second), openSession(t, s, "b", 10*time.Second)
 	version := mustCommit(t, b, bind("leader"))[0].Versions["leader"]
+	mustCommit(t, a, put("assign/n/")) // so that its place is there
 	x := put("assign/n/", backends.Check{Key: "leader", Version: version})
 	c := &commit{h: a, incarnation: a.Opened().Incarnation, results: make([]backends.Result, 1)}
 	prepared, err := c.prepare(t.Context(), &x, 0)

@@ -1,0 +1,23 @@
+-- call
+SET NOCOUNT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000;
+DECLARE @now bigint = DATEDIFF_BIG(MICROSECOND, '19700101', SYSUTCDATETIME()), @lock int, @patience int = 5000, @incarnation nvarchar(64), @since bigint, @fork nvarchar(40), @origin nvarchar(400);
+SET @fork = (SELECT CONVERT(nvarchar(40), recovery_fork_guid) FROM sys.database_recovery_status WHERE database_id = DB_ID());
+SET @origin = CONCAT(CONVERT(nvarchar(256), @@SERVERNAME), N' ', (SELECT CONVERT(nvarchar(40), create_date, 126) FROM sys.databases WHERE name = 'tempdb'), N' ', (SELECT CONVERT(nvarchar(40), create_date, 126) FROM sys.databases WHERE database_id = DB_ID()), N' ', OBJECT_ID(N'[rebalancer].record'), N' ', (SELECT CONVERT(bigint, stamp) FROM [rebalancer].record WHERE one = 2));
+SELECT @incarnation = r.incarnation, @since = r.since FROM [rebalancer].record r WHERE r.one = 1 AND r.format = 1 AND r.origin = @origin AND (r.fork IS NULL OR @fork IS NULL OR r.fork = @fork);
+SELECT @now, @incarnation, @since;
+IF @incarnation IS NOT NULL BEGIN
+SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p1 AND e.gone = 0 AND (e.session = @p2 OR s.expires > @now) AND e.name >= @p3 AND e.name < @p4 ORDER BY e.name;
+SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p5 AND e.gone = 0 AND (e.session = @p6 OR s.expires > @now) AND e.name >= @p7 ORDER BY e.name;
+SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p8 AND e.gone = 0 AND (e.session = @p9 OR s.expires > @now) AND e.name IN (@p10);
+SELECT CONVERT(bigint, 1);
+END
+-- @p1 = "group"
+-- @p2 = ""
+-- @p3 = "p/"
+-- @p4 = "p0"
+-- @p5 = "group"
+-- @p6 = ""
+-- @p7 = "\xff"
+-- @p8 = "group"
+-- @p9 = ""
+-- @p10 = "a"

@@ -1,0 +1,33 @@
+-- call
+SET NOCOUNT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000; IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN TRANSACTION;
+-- call
+SET NOCOUNT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000;
+DECLARE @now bigint = DATEDIFF_BIG(MICROSECOND, '19700101', SYSUTCDATETIME()), @lock int, @patience int = 5000, @incarnation nvarchar(64), @since bigint, @fork nvarchar(40), @origin nvarchar(400);
+SET @fork = (SELECT CONVERT(nvarchar(40), recovery_fork_guid) FROM sys.database_recovery_status WHERE database_id = DB_ID());
+SET @origin = CONCAT(CONVERT(nvarchar(256), @@SERVERNAME), N' ', (SELECT CONVERT(nvarchar(40), create_date, 126) FROM sys.databases WHERE name = 'tempdb'), N' ', (SELECT CONVERT(nvarchar(40), create_date, 126) FROM sys.databases WHERE database_id = DB_ID()), N' ', OBJECT_ID(N'[rebalancer].record'), N' ', (SELECT CONVERT(bigint, stamp) FROM [rebalancer].record WHERE one = 2));
+SELECT @incarnation = r.incarnation, @since = r.since FROM [rebalancer].record r WHERE r.one = 1 AND r.format = 1 AND r.origin = @origin AND (r.fork IS NULL OR @fork IS NULL OR r.fork = @fork);
+SELECT @now, @incarnation, @since;
+IF @incarnation IS NOT NULL BEGIN
+EXEC @lock = sp_getapplock @Resource = @p1, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @patience; IF @lock < 0 THROW 51222, 'rebalancer: a lock was not granted', 1;
+UPDATE [rebalancer].sessions SET touched = touched + 1 WHERE id = @p2 AND expires > @now;
+SELECT CASE WHEN expires > @now THEN 1 ELSE 0 END, superseded FROM [rebalancer].sessions WHERE id = @p3;
+SELECT CONVERT(bigint, 1);
+END
+-- @p1 = N'rebalancer 20755ac58a47e223'
+-- @p2 = "SESSION"
+-- @p3 = "SESSION"
+-- call
+SET NOCOUNT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000;
+DECLARE @now bigint = @p1, @lock int, @patience int = 5000;
+UPDATE [rebalancer].sessions SET superseded = 1 WHERE grp = @p2 AND node = @p3 AND opened < @p4;
+SELECT id, proof, expires FROM [rebalancer].sessions WHERE grp = @p5 AND node = @p6 AND opened < @p7 AND expires > @now;
+SELECT CONVERT(bigint, 1);
+-- @p1 = 1000000000000000
+-- @p2 = "group"
+-- @p3 = "node"
+-- @p4 = 1
+-- @p5 = "group"
+-- @p6 = "node"
+-- @p7 = 1
+-- call
+COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);

@@ -86,6 +86,14 @@ func TestServerFrozen(t *testing.T) {
 			t.Errorf("%s at a frozen server: %v", what, err)
 		}
 	}
+	other := openStore(t, p.URL("postgres", ""), Schema(s.schema))
+	if err := within(t, time.Second, func(ctx context.Context) error { _, err := other.Groups(ctx); return err }); err == nil {
+		t.Error("a frozen server answered")
+	}
+	start := time.Now()
+	if err := other.Close(); err != nil || time.Since(start) > 3*longestClose {
+		t.Errorf("Close at a frozen server: %v, after %v", err, time.Since(start))
+	}
 	p.Thaw()
 	if _, err := renew(t.Context(), h); err != nil {
 		t.Errorf("renewal after the thaw: %v", err)

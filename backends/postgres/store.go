@@ -19,7 +19,10 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
-const shortestTTL = time.Second
+const (
+	shortestTTL  = time.Second
+	longestClose = 3 * time.Second
+)
 
 // Store is a schema of a database. Make it with Open or New. It is safe for concurrent use.
 type Store struct {
@@ -123,7 +126,12 @@ func (s *Store) Close() error {
 		s.work.Wait()
 		s.line.close()
 		if s.ours {
-			s.pool.Close()
+			closed := make(chan struct{})
+			go func() { s.pool.Close(); close(closed) }()
+			select {
+			case <-closed:
+			case <-time.After(longestClose): // the server hangs: the connections are closed when they time out
+			}
 		}
 	})
 	return nil

@@ -83,7 +83,8 @@ type RenewRequest struct {
 	Sweep       bool     // also remove what ended sessions of the group left behind
 }
 
-// RenewReply answers a renewal. Keys that are absent are not in Keys.
+// RenewReply answers a renewal. Keys that are absent are not in Keys. A digest that the store could not read in time is not in Digests: a
+// later renewal has it.
 type RenewReply struct {
 	Stamp
 	Keys    map[string]KeyState

@@ -32,6 +32,9 @@
 // A server refuses requests of more than jute.maxbuffer, 1 MB unless it is configured. A transaction that is larger is refused with
 // ErrInvalid. Listings are of a sixteenth of a folder. The values of a key have at most 256 KB.
 //
+// A read of many entries takes a request for each, 128 under way at a time. The digest that a renewal asks for is read from what changed, in the
+// background, and is left out of the reply when that takes more than half of the time that the renewal has.
+//
 // # Renewals and the TTL
 //
 // A renewal is a write, which needs a majority. The client library pings by itself, which would keep a session alive whose node is stuck: the
@@ -51,6 +54,11 @@
 // The store takes the data for lost when the record is absent, and when an answer to a write is not newer than what was seen
 // before: an earlier copy was restored. The latter only who has seen what was lost can notice; where nobody was connected, it cannot be noticed. A
 // session that knows more than the servers is refused by them, and lost.
+//
+// # Rights
+//
+// With a user, or WithDigest, what the store makes is open to that user alone (scheme auth). The chroot must exist; the user needs the rights to
+// read, create and delete below it. ZooKeeper sends the password as it is: use WithTLS where others may listen.
 //
 // # Failure model
 //

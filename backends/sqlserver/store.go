@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,12 +70,22 @@ func Open(dsn string, opts ...Option) (*Store, error) {
 	}
 	s.ours, s.wires = true, w
 	s.line = newLine(s, sql.OpenDB(w))
-	s.place = fmt.Sprintf("%s:%d", config.Host, config.Port)
-	if config.Instance != "" {
-		s.place = config.Host + `\` + config.Instance
-	}
-	s.place += fmt.Sprintf("/%s, schema %q", config.Database, s.schema)
+	s.place = placeOf(config) + fmt.Sprintf(", schema %q", s.schema)
 	return s, nil
+}
+
+func placeOf(c msdsn.Config) string {
+	const usual = 1433
+	host := c.Host
+	switch {
+	case c.Instance != "":
+		host += `\` + c.Instance
+	case c.Port == 0:
+		host += ":" + strconv.Itoa(usual)
+	default:
+		host += ":" + strconv.FormatUint(c.Port, 10)
+	}
+	return host + "/" + c.Database
 }
 
 // without takes secrets out of a text.

@@ -87,7 +87,7 @@ type Assignment struct {
 	Generation int64             `json:"gen"`
 	Share      []string          `json:"share,omitempty"`
 	Leaving    map[string]string `json:"leaving,omitempty"`
-	Parts      int               `json:"parts,omitempty"` // further entries with more of Share
+	Parts      int               `json:"parts,omitempty"` // further entries with more of Share, Leaving and Paused
 	// Paused are those of Share that are claimed, but not worked.
 	Paused []string `json:"paused,omitempty"`
 	// Drained: the node is given nothing because somebody asked for that.

@@ -37,7 +37,8 @@ const (
 	callList
 	callDiscovered
 	callSupersede
-	callMoved // deletion of moves that were planned
+	callUpgrade // commit of the settings by the coordinator
+	callMoved   // deletion of moves that were planned
 )
 
 // ask registers a request of that kind and returns its number.
@@ -70,6 +71,9 @@ func (m *Machine) read(c call, prefixes, keys []string) {
 }
 
 func (m *Machine) commit(c call, txns ...Txn) {
+	for _, t := range txns {
+		m.inFormat(t)
+	}
 	m.do(Commit{Req: m.ask(c), Session: m.sess.id, Incarnation: m.sess.incarnation, Txns: txns, Timeout: m.timeout()})
 }
 
@@ -138,7 +142,7 @@ func (m *Machine) onCommitted(ev Committed) {
 
 func (m *Machine) committed(c call, ev Committed) {
 	switch c.kind {
-	case callFound:
+	case callFound, callUpgrade:
 		m.set.known = false // read what stands there now
 	case callLists:
 		m.listsWritten(ev)

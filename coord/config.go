@@ -55,6 +55,8 @@ type Config struct {
 	MaxMoving     int
 	MaxMovingNode int
 	Version       string // of the library, shown to operators
+	// FormatMin and FormatMax are the formats that this node reads and writes. Only tests of an upgrade set them; 0: those of the library.
+	FormatMin, FormatMax int
 
 	// Seed feeds the jitter of this node; give every machine another one.
 	Seed uint64
@@ -87,6 +89,12 @@ func (c Config) WithDefaults() Config {
 	set(&c.ListEvery, 30*second)
 	if c.Weight == 0 {
 		c.Weight = 1
+	}
+	if c.FormatMin == 0 {
+		c.FormatMin = FormatMin
+	}
+	if c.FormatMax == 0 {
+		c.FormatMax = FormatMax
 	}
 	if c.Mode == "" {
 		c.Mode = ResourceBarrier

@@ -12,6 +12,9 @@ const (
 	FormatMin = 1
 	// FormatMax is the newest format.
 	FormatMax = 1
+
+	// formatNext is what the next library writes, in tests of an upgrade: the layout is the same.
+	formatNext = FormatMax + 1
 )
 
 // ErrFormat is wrapped by the decoding functions when a value cannot be read.
@@ -84,7 +87,7 @@ type Assignment struct {
 	Generation int64             `json:"gen"`
 	Share      []string          `json:"share,omitempty"`
 	Leaving    map[string]string `json:"leaving,omitempty"`
-	Parts      int               `json:"parts,omitempty"` // further entries with more of Share
+	Parts      int               `json:"parts,omitempty"` // further entries with more of Share, Leaving and Paused
 	// Paused are those of Share that are claimed, but not worked.
 	Paused []string `json:"paused,omitempty"`
 	// Drained: the node is given nothing because somebody asked for that.
@@ -127,13 +130,13 @@ type nameList struct {
 	Names []string `json:"names"`
 }
 
-// encode writes a value in the first format: its version, then JSON, whose maps are sorted.
+// encode writes a value in the first format: its version, then JSON, whose maps are sorted. See inFormat.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil { // only types of this file come here, and each of them can be marshalled
 		b = []byte("null")
 	}
-	return append([]byte{'0' + FormatMax}, b...)
+	return append([]byte{'0' + FormatMin}, b...)
 }
 
 func decode[T any](what string, b []byte) (T, error) {
@@ -141,7 +144,7 @@ func decode[T any](what string, b []byte) (T, error) {
 	if len(b) == 0 {
 		return v, fmt.Errorf("%w: %s is empty", ErrFormat, what)
 	}
-	if f := int(b[0]) - '0'; f < FormatMin || f > FormatMax {
+	if f := int(b[0]) - '0'; f < FormatMin || f > formatNext {
 		return v, fmt.Errorf("%w: %s has format %d, this library reads %d to %d: upgrade it", ErrFormat, what, f, FormatMin, FormatMax)
 	}
 	if err := json.Unmarshal(b[1:], &v); err != nil {

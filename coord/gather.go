@@ -75,6 +75,7 @@ func (m *Machine) gathered(c call, ev ReadDone) {
 		}
 	}
 	m.checkBy(ev.Digests[MemberPrefix].Left)
+	m.upgrade()
 	m.gatherLists()
 }
 

@@ -116,7 +116,7 @@ func (m *Machine) pumpMember() {
 func (m *Machine) memberValue() Member {
 	c := &m.cfg
 	v := Member{
-		Node: c.Node, Instance: c.Instance, FormatMin: FormatMin, FormatMax: FormatMax, Version: c.Version,
+		Node: c.Node, Instance: c.Instance, FormatMin: c.FormatMin, FormatMax: c.FormatMax, Version: c.Version,
 		Priority: c.Priority, Weight: c.Weight, Max: c.MaxResources, Labels: c.Labels,
 		Leaving: m.leave.asked, Stopped: m.bar.acked, Static: c.StaticID, Draining: m.member.draining,
 	}

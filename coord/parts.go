@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"sort"
 )
 
@@ -59,20 +60,55 @@ func joinList(entries []Entry) ([]string, error) {
 	return names, nil
 }
 
-// assignmentPuts writes a node's assignment: a first part, and more where the share is long. Parts of an older one
-// that are not overwritten are to be deleted by the caller.
+// splitNext cuts what a node gives up, with the next owners, into runs of about partSize bytes.
+func splitNext(leaving map[string]string) []map[string]string {
+	var parts []map[string]string
+	size := partSize
+	for _, name := range sortedKeys(leaving) {
+		n := len(name) + len(leaving[name]) + 6
+		if size+n > partSize {
+			parts, size = append(parts, map[string]string{}), 0
+		}
+		parts[len(parts)-1][name] = leaving[name]
+		size += n
+	}
+	return parts
+}
+
+// parts cuts an assignment into entries that do not grow with the group: a first one, and more where its lists are long.
+func (a Assignment) parts() []Assignment {
+	shares, paused, leaving := split(a.Share), split(a.Paused), splitNext(a.Leaving)
+	all := make([]Assignment, max(1, len(shares), len(paused), len(leaving)))
+	for i := range all {
+		p := Assignment{Epoch: a.Epoch, Generation: a.Generation}
+		if i == 0 {
+			p = a
+			p.Share, p.Paused, p.Leaving, p.Parts = nil, nil, nil, len(all)-1
+		}
+		if i < len(shares) {
+			p.Share = shares[i]
+		}
+		if i < len(paused) {
+			p.Paused = paused[i]
+		}
+		if i < len(leaving) {
+			p.Leaving = leaving[i]
+		}
+		all[i] = p
+	}
+	return all
+}
+
+// assignmentPuts writes a node's assignment in its parts. Those of an older one that are not overwritten are to be deleted by the caller.
 func assignmentPuts(node string, a Assignment) []Put {
 	head := AssignmentKey(node)
-	parts := split(a.Share)
-	first := a
-	first.Share, first.Parts = nil, 0
-	if len(parts) > 0 {
-		first.Share, first.Parts = parts[0], len(parts)-1
-	}
-	puts := []Put{{Key: head, Value: encode(first)}}
-	for i := 1; i < len(parts); i++ {
-		more := Assignment{Epoch: a.Epoch, Generation: a.Generation, Share: parts[i]}
-		puts = append(puts, Put{Key: part(head, i), Value: encode(more)})
+	var puts []Put
+	for i, p := range a.parts() {
+		key := head
+		if i > 0 {
+			key = part(head, i)
+		}
+		puts = append(puts, Put{Key: key, Value: encode(p)})
 	}
 	return puts
 }
@@ -100,7 +136,11 @@ func DecodeAssignment(entries []Entry) (Assignment, error) {
 		if more.Generation != a.Generation || more.Epoch != a.Epoch {
 			return a, errTorn
 		}
-		a.Share = append(a.Share, more.Share...)
+		a.Share, a.Paused = append(a.Share, more.Share...), append(a.Paused, more.Paused...)
+		if a.Leaving == nil && len(more.Leaving) > 0 {
+			a.Leaving = map[string]string{}
+		}
+		maps.Copy(a.Leaving, more.Leaving)
 	}
 	return a, nil
 }

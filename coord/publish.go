@@ -157,7 +157,7 @@ func (m *Machine) entryWritten(node string, version int64) {
 		delete(l.last, node)
 		l.sweep = true
 	} else {
-		a.Parts = len(split(a.Share)) - 1
+		a.Parts = len(a.parts()) - 1
 		l.entries[node] = published{version: version, value: a}
 	}
 	if i, ok := slices.BinarySearch(pub.nodes, node); ok {

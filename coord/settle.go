@@ -88,7 +88,7 @@ func (m *Machine) settings() Settings {
 	ms := int64(m.cfg.TTL / millisecond)
 	c := &m.cfg
 	return Settings{
-		Mode: c.Mode, Origin: c.Origin, TTL: ms, Grace: ms, Format: FormatMax,
+		Mode: c.Mode, Origin: c.Origin, TTL: ms, Grace: ms, Format: m.cfg.FormatMax,
 		MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingNode,
 	}
 }
@@ -123,8 +123,9 @@ func (m *Machine) differs(s Settings) error {
 	case s.MaxMoving != own.MaxMoving || s.MaxMovingNode != own.MaxMovingNode:
 		return mismatch("group %q moves at most %d resources at a time, %d of one node (0: no limit), this node wants %d and %d", m.cfg.Group,
 			s.MaxMoving, s.MaxMovingNode, own.MaxMoving, own.MaxMovingNode)
-	case s.Format < FormatMin || s.Format > FormatMax:
-		return mismatch("group %q has format %d, this library reads %d to %d", m.cfg.Group, s.Format, FormatMin, FormatMax)
+	case s.Format < m.cfg.FormatMin || s.Format > m.cfg.FormatMax:
+		return mismatch("group %q has format %d, the library of node %q reads %d to %d: upgrade it, or whoever shares the group", m.cfg.Group, s.Format,
+			m.cfg.Node, m.cfg.FormatMin, m.cfg.FormatMax)
 	}
 	return nil
 }

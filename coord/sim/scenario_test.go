@@ -177,6 +177,14 @@ func (n *NodeSetup) set(k, v string) (err error) {
 		n.Static = strings.Split(v, ",")
 	case "id":
 		n.StaticID = v == "static"
+	case "formats":
+		for f := range strings.SplitSeq(v, ",") {
+			var newest int
+			if newest, err = strconv.Atoi(f); err != nil {
+				return err
+			}
+			n.Formats = append(n.Formats, newest)
+		}
 	case "weight":
 		n.Weight, err = strconv.Atoi(v)
 	case "priority":

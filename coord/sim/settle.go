@@ -143,9 +143,23 @@ func (w *World) notified(p *proc, n coord.Notify) {
 }
 
 // expected tells whether a node may end with this error: handlers outlived the drain of a leaving node, or a newer process took
-// its static name.
+// its static name, or it is too old for the group's format, and then its place is empty for good.
 func (w *World) expected(p *proc, err error) bool {
+	if errors.Is(err, coord.ErrMismatch) && w.tooOld(p) {
+		w.gone[p.place] = true
+		return true
+	}
 	return errors.Is(err, coord.ErrStuck) || errors.Is(err, coord.ErrSuperseded) && w.superseded(p)
+}
+
+// tooOld tells whether the group was upgraded to a format that a process does not read.
+func (w *World) tooOld(p *proc) bool {
+	r := w.store.entry(w.now, coord.SettingsKey)
+	if r == nil {
+		return false
+	}
+	s, err := coord.DecodeSettings(r.value)
+	return err == nil && s.Format > w.setup.config(p.place, p.life, p.name, nil).FormatMax
 }
 
 // committed is called with every answered commit.

@@ -16,6 +16,7 @@ type NodeSetup struct {
 	StaticID     bool // the name outlives its processes
 	Weight       int
 	Labels       map[string]string
+	Formats      []int // the newest format that its processes read, one after the other, and all after the last; none: the library's
 	Begins       vtime // when its first process starts
 }
 
@@ -102,12 +103,16 @@ func (s *Setup) newNode(c chance, i int, priorities bool) NodeSetup {
 // config is the configuration of a machine for the life-th process at place i.
 func (s *Setup) config(i, life int, name string, static []string) coord.Config {
 	n := &s.Nodes[i]
+	newest := 0
+	if len(n.Formats) > 0 {
+		newest = n.Formats[min(life-1, len(n.Formats)-1)]
+	}
 	return coord.Config{
 		Group: "g", Node: name, Instance: fmt.Sprintf("%s-%d-%d", n.Name, s.Seed, life),
 		Mode: s.Mode, Origin: s.Origin, Static: static,
 		TTL: coord.Duration(s.TTL), Debounce: coord.Duration(s.Debounce), DebounceMax: coord.Duration(3 * s.Debounce),
-		ListEvery: coord.Duration(s.ListEvery),
-		Priority:  n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID, Weight: n.Weight, Labels: n.Labels,
+		ListEvery: coord.Duration(s.ListEvery), FormatMax: newest,
+		Priority: n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID, Weight: n.Weight, Labels: n.Labels,
 		MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingNode,
 		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without,
 	}.WithDefaults()

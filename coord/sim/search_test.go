@@ -36,6 +36,9 @@ func scenarios() []Scenario {
 		// Not prompt: when the coordinator leaves and the successor whom it woke leaves before it stood for election, or when the coordinator's
 		// session is closed before its step-down arrives, the third learns at its next renewal that nobody coordinates.
 		{Name: "three, two leave", Nodes: 3, Resources: two, Mode: local, Hints: true, After: 4, Within: 3 * sec, Budget: Budget{Left: 2}, Limit: 15000},
+		{Name: "two of one name", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Hints: true, Horizon: 10},
+		{Name: "two of one name, freeze", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Horizon: 10, Budget: Budget{Frozen: 1}, Limit: 15000},
+		{Name: "two of one name, a loss", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Horizon: 10, Budget: Budget{Lost: 1}},
 		{Name: "leave, rollback", Nodes: 2, Resources: two, Mode: local, Hints: true, Horizon: 2, After: 13, Budget: Budget{Left: 1, Rolled: 1}, Limit: 15000},
 	}
 }
@@ -108,6 +111,9 @@ func searchTable(results map[string]Result) string {
 
 func (sc *Scenario) faults() string {
 	var what []string
+	if sc.Twins {
+		what = append(what, "two processes of one static name")
+	}
 	for _, f := range []struct {
 		n    int
 		name string
@@ -136,6 +142,9 @@ func TestSearchFinds(t *testing.T) {
 		{"leave, rollback", coord.GuardRenewIncarnation, 0, []string{covered, overlap}},
 		{"wipe", coord.GuardGrace, 0, []string{overlap}},
 		{"wipe", 0, StoreAbsentRecord, []string{covered, overlap}},
+		{"two of one name", coord.GuardOwnSession, 0, []string{covered, fences, overlap}},
+		{"two of one name", coord.GuardSupersededEnds, 0, []string{settles}},
+		{"two of one name", 0, StoreSupersedeKeeps, []string{covered, overlap}},
 	} {
 		for _, sc := range scenarios() {
 			if sc.Name != x.scenario {

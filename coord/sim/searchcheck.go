@@ -122,12 +122,17 @@ func (s *state) closes(i int, session string) {
 func (s *state) unsettled() string {
 	counts := map[string]int{}
 	owners := map[string]int{}
+	names := map[string]bool{}
 	live := 0
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if !n.up {
 			continue
 		}
+		if names[n.name] {
+			return fmt.Sprintf("two processes run as %s", n.name)
+		}
+		names[n.name] = true
 		live++
 		for j := range n.workers {
 			if s.counts(n, &n.workers[j]) {

@@ -133,6 +133,8 @@ func (s *state) lost(k int) *state {
 		again = coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: errAway}
 	case coord.Committed:
 		again = coord.Committed{Req: a.Req, Code: coord.Unknown, Err: errAway}
+	case coord.Superseded:
+		again = coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: errAway}
 	}
 	if again == nil {
 		x.flight = slices.Delete(x.flight, k, k+1) // a hint

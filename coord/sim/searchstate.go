@@ -13,7 +13,8 @@ type Scenario struct {
 	Nodes     int
 	Resources []string
 	Mode      coord.Mode
-	Late      int // how many of the nodes, from the last, join only when the search begins
+	Late      int  // how many of the nodes, from the last, join only when the search begins
+	Twins     bool // names are static, and the last node is a second process under the name of the first
 	Hints     bool
 	Horizon   int   // in ticks from the beginning of the search; 0: faults may come at any time
 	After     int   // in ticks from the last fault of the budget, which comes before the horizon; 0: all is over at the horizon
@@ -117,6 +118,9 @@ func newState(sc *Scenario) *state {
 	for i := range sc.Nodes {
 		s.nodes = append(s.nodes, snode{name: fmt.Sprintf("n%d", i+1)})
 	}
+	if sc.Twins {
+		s.nodes[sc.Nodes-1].name = s.nodes[0].name
+	}
 	return s
 }
 
@@ -144,7 +148,7 @@ func (s *state) next(what, node string) *state {
 // boot starts a machine at place i.
 func (s *state) boot(i int) {
 	n := &s.nodes[i]
-	cfg := coord.Config{Group: "g", Node: n.name, Instance: n.name, Mode: s.sc.Mode, Origin: coord.OriginStatic, Static: s.sc.Resources,
+	cfg := coord.Config{Group: "g", Node: n.name, Instance: fmt.Sprintf("i%d", i+1), StaticID: s.sc.Twins, Mode: s.sc.Mode, Origin: coord.OriginStatic, Static: s.sc.Resources,
 		TTL: coord.Duration(searchTTL), Debounce: coord.Duration(searchTick), DebounceMax: coord.Duration(2 * searchTick),
 		Seed: uint64(i + 1), Without: s.sc.Without}.WithDefaults()
 	n.machine, n.up = coord.New(cfg), true

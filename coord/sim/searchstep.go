@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/rebalancer-go/rebalancer/coord"
@@ -44,7 +45,7 @@ func (s *state) step(i int, ev coord.Event) {
 func (s *state) do(i int, a coord.Action) {
 	n := &s.nodes[i]
 	switch a := a.(type) {
-	case coord.OpenSession, coord.CloseSession, coord.Renew, coord.Read, coord.Commit:
+	case coord.OpenSession, coord.CloseSession, coord.Renew, coord.Read, coord.Commit, coord.Supersede:
 		s.flight = append(s.flight, message{node: i, call: a, sent: s.now})
 	case coord.Listen:
 		n.listens = append(slices.Clone(n.listens), a.Address)
@@ -66,7 +67,7 @@ func (s *state) do(i int, a coord.Action) {
 	case coord.Finish:
 		n.up = false
 		n.trust = 0
-		if a.Err != nil {
+		if a.Err != nil && !(s.sc.Twins && errors.Is(a.Err, coord.ErrSuperseded)) {
 			s.fail("finish", "%s ended with an error: %v", n.name, a.Err)
 		}
 	}
@@ -116,6 +117,8 @@ func (s *state) serve(i int, call coord.Action) coord.Event {
 		return s.store.renew(s.now, a)
 	case coord.Read:
 		return s.store.read(s.now, a)
+	case coord.Supersede:
+		return s.store.supersede(s.now, a, func(string) bool { return false })
 	}
 	a := call.(coord.Commit)
 	re := s.store.commit(s.now, a, func(session string, t coord.Txn) { s.applies(i, session, t) })
@@ -150,6 +153,8 @@ func unknown(call coord.Action) coord.Event {
 		return coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: errAway}
 	case coord.Commit:
 		return coord.Committed{Req: a.Req, Code: coord.Unknown, Err: errAway}
+	case coord.Supersede:
+		return coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: errAway}
 	}
 	return nil
 }

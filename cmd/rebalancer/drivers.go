@@ -55,7 +55,7 @@ type openSource struct {
 }
 
 func storeDrivers() []storeDriver {
-	return slices.Concat([]storeDriver{sqliteStore()}, postgresStores(), redisStores(), []storeDriver{zookeeperStore(), memoryStore()})
+	return slices.Concat([]storeDriver{sqliteStore()}, postgresStores(), redisStores(), []storeDriver{zookeeperStore(), sqlserverStore(), memoryStore()})
 }
 
 func sourceDrivers() []sourceDriver { return []sourceDriver{fileSource()} }

@@ -7,6 +7,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/postgres"
 	"github.com/rebalancer-go/rebalancer/backends/redis"
+	"github.com/rebalancer-go/rebalancer/backends/sqlserver"
 	"github.com/rebalancer-go/rebalancer/backends/zookeeper"
 )
 
@@ -53,6 +54,35 @@ func postgresStores() []storeDriver {
 	return []storeDriver{
 		{scheme: "postgres", form: "postgres://user@host/database", open: open, schema: schema},
 		{scheme: "postgresql", open: open, schema: schema},
+	}
+}
+
+// sqlserverStore opens sqlserver://. Whoever joins makes the tables when they are missing and the login may; who looks does not.
+func sqlserverStore() storeDriver {
+	return storeDriver{
+		scheme: "sqlserver", form: "sqlserver://user@host?database=name",
+		open: func(_ context.Context, u *url.URL, existing bool) (backends.Store, error) {
+			u, name := withoutParameter(u, schemaParameter)
+			var opts []sqlserver.Option
+			if name != "" {
+				opts = append(opts, sqlserver.Schema(name))
+			}
+			if !existing {
+				opts = append(opts, sqlserver.CreateSchema())
+			}
+			return sqlserver.Open(u.String(), opts...)
+		},
+		schema: func(u *url.URL) (string, error) {
+			_, name := withoutParameter(u, schemaParameter)
+			if name == "" {
+				name = sqlserver.DefaultSchema
+			}
+			text := sqlserver.DDL(name)
+			if user := u.User.Username(); user != "" {
+				text += "\n" + sqlserver.Grants(name, user)
+			}
+			return text, nil
+		},
 	}
 }
 

@@ -52,8 +52,9 @@ type reply struct {
 }
 
 const (
-	replicaWait = time.Second // at most, for replicas to confirm
-	tries       = 5           // of a call that the Cluster sends elsewhere
+	replicaWait = time.Second           // at most, for replicas to confirm
+	tries       = 20                    // of a call that the Cluster sends elsewhere
+	elsewhere   = 50 * time.Millisecond // between them: the client learns where
 )
 
 // errMalformed is an answer that no script gives.
@@ -157,7 +158,7 @@ func (s *Store) send1(ctx context.Context, sp space, replicas int, send func(red
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(time.Duration(try) * 20 * time.Millisecond):
+		case <-time.After(elsewhere):
 		}
 	}
 }

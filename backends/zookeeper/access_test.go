@@ -50,7 +50,7 @@ func wantInError(t *testing.T, err error, fatal bool, parts ...string) {
 // What one user made no other may read or change; the same user may, also after connections were lost.
 func TestDigestsKeepOthersOut(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	link := testserver.Proxy(t, server.Addr())
 	rawConn(t, server.Addr(), func(c *zk.Conn) {
 		if _, err := c.Create("/ours", nil, 0, zk.DigestACL(zk.PermAll, "u", "secret")); err != nil {
@@ -58,7 +58,7 @@ func TestDigestsKeepOthersOut(t *testing.T) {
 		}
 	})
 	s := openStore(t, "zk://u:secret@"+link.Addr()+"/ours")
-	h := openSession(t, s, "n", 10*time.Second)
+	h := openSession(t, s, "n", long)
 	mustCommit(t, h, bind("k"), put("settings"))
 	for _, connect := range []string{"zk://" + server.Addr() + "/ours", "zk://u:secret2@" + server.Addr() + "/ours", "zk://v:secret@" + server.Addr() + "/ours"} {
 		wantInError(t, openError(t, openStore(t, connect), 20*time.Second), true, "no right", server.Addr()+"/ours")
@@ -75,7 +75,7 @@ func TestDigestsKeepOthersOut(t *testing.T) {
 	link.Cut()
 	link.Heal()
 	mustRenew(t, h)
-	mustCommit(t, openSession(t, openStore(t, "zk://u:secret@"+server.Addr()+"/ours"), "m", 10*time.Second), put("k2"))
+	mustCommit(t, openSession(t, openStore(t, "zk://u:secret@"+server.Addr()+"/ours"), "m", long), put("k2"))
 	if !has(t, h, "k") || !has(t, h, "k2") {
 		t.Fatal("something is gone")
 	}
@@ -83,7 +83,7 @@ func TestDigestsKeepOthersOut(t *testing.T) {
 
 func TestWhatIsMissingIsSaid(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	wantInError(t, openError(t, openStore(t, "zk://"+server.Addr()+"/no/such"), 20*time.Second), true, "chroot /no/such does not exist", "create /no/such")
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,7 +103,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 // A server that comes later is waited for.
 func TestAServerThatComesLater(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	link := testserver.Proxy(t, server.Addr())
 	link.Cut()
 	s := openStore(t, "zk://"+link.Addr())
@@ -121,10 +121,10 @@ func TestAServerThatComesLater(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	address, roots := tlsInFront(t, server.Addr(), "zk.example")
 	s := openStore(t, "zk://"+address, WithTLS(&tls.Config{RootCAs: roots, ServerName: "zk.example"}))
-	h := openSession(t, s, "n", 10*time.Second)
+	h := openSession(t, s, "n", long)
 	mustCommit(t, h, put("k"))
 
 	for name, c := range map[string]*tls.Config{"the wrong name": {RootCAs: roots}, "an unknown issuer": {RootCAs: x509.NewCertPool(), ServerName: "zk.example"}} {
@@ -139,7 +139,7 @@ func TestTLS(t *testing.T) {
 		dialled = append(dialled, to)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}))
-	openSession(t, s, "n", 10*time.Second)
+	openSession(t, s, "n", long)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(dialled) == 0 || dialled[0] != "zk.example:1" {

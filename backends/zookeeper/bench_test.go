@@ -10,8 +10,6 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
-const patient = "maxSessionTimeout=3600000" // the benchmark does not renew while it commits
-
 func BenchmarkStore(b *testing.B) {
 	server := testserver.StartZooKeeper(b, "", patient)
 	storetest.Benchmark(b, openStore(b, "zk://"+server.Addr()))

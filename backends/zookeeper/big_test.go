@@ -18,9 +18,9 @@ import (
 func TestManyResources(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	s := openStore(t, "zk://"+server.Addr())
-	h, other := openSession(t, s, "n", 10*time.Second), openSession(t, s, "m", 10*time.Second)
+	h, other := openSession(t, s, "n", long), openSession(t, s, "m", long)
 	key := func(i int) string { return fmt.Sprintf("claim/=%s/%d", strings.Repeat("name", 35), i) }
 	start := time.Now()
 	for from := 0; from < n; from += 500 {
@@ -76,9 +76,9 @@ func TestManyResources(t *testing.T) {
 // A digest of more than can be read in the time of a renewal is left out, and read by and by.
 func TestADigestDoesNotMakeARenewalLate(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	link := testserver.Proxy(t, server.Addr())
-	h, w := openSession(t, openStore(t, "zk://"+link.Addr()), "n", 10*time.Second), openSession(t, openStore(t, "zk://"+server.Addr()), "w", 10*time.Second)
+	h, w := openSession(t, openStore(t, "zk://"+link.Addr()), "n", long), openSession(t, openStore(t, "zk://"+server.Addr()), "w", long)
 	alive := keepAlive(t, h, w)
 	for from := 0; from < 800; from += 200 {
 		var txns []backends.Txn
@@ -139,8 +139,8 @@ func keepAlive(t *testing.T, sessions ...*session) (stop func()) {
 
 func TestATransactionAboveThePacketLimitIsRefused(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
-	h := openSession(t, openStore(t, "zk://"+server.Addr()), "n", 10*time.Second)
+	server := testserver.StartZooKeeper(t, "", patient)
+	h := openSession(t, openStore(t, "zk://"+server.Addr()), "n", long)
 	large := func(n int) backends.Txn {
 		var x backends.Txn
 		for i := range n {
@@ -162,10 +162,10 @@ func TestATransactionAboveThePacketLimitIsRefused(t *testing.T) {
 func TestWatchesOutliveTheirConnection(t *testing.T) {
 	t.Parallel()
 	const n, length = 3000, 400 // 1.2 MB of paths
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	link := testserver.Proxy(t, server.Addr())
-	h := openSession(t, openStore(t, "zk://"+link.Addr()), "n", 10*time.Second)
-	w := openSession(t, openStore(t, "zk://"+server.Addr()), "w", 10*time.Second)
+	h := openSession(t, openStore(t, "zk://"+link.Addr()), "n", long)
+	w := openSession(t, openStore(t, "zk://"+server.Addr()), "w", long)
 	address := func(i int) string { return fmt.Sprintf("node/%s%d", strings.Repeat("x", length), i) }
 	heard := make([]atomic.Int64, n)
 	stop := keepAlive(t, h, w)

@@ -19,9 +19,9 @@ var opcodes = map[int32]string{1: "create", 2: "delete", 3: "exists", 4: "get", 
 // What a call asks of the servers, counted: writes are multi, set, create and delete.
 func TestRequestsAreCounted(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	s := openStore(t, "zk://"+server.Addr())
-	h, other := openSession(t, s, "n", 10*time.Second), openSession(t, openStore(t, "zk://"+server.Addr()), "m", 10*time.Second)
+	h, other := openSession(t, s, "n", long), openSession(t, openStore(t, "zk://"+server.Addr()), "m", long)
 	mustCommit(t, other, bind("leader"), bind("member/m"))
 	mustCommit(t, h, put("settings"), put("assign/n/"), bind("member/n"))
 	if err := other.Listen(t.Context(), "node/n", func() {}); err != nil {
@@ -97,8 +97,8 @@ func TestRequestsAreCounted(t *testing.T) {
 // A renewal after a long silence is sent twice, since the leader need not have heard of the session when the first one is acknowledged.
 func TestARenewalAfterALongSilenceIsSentTwice(t *testing.T) {
 	t.Parallel()
-	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "").Addr())
-	h := openSession(t, s, "n", 10*time.Second)
+	s := openStore(t, "zk://"+testserver.StartZooKeeper(t, "", patient).Addr())
+	h := openSession(t, s, "n", 30*time.Second)
 	renewals := func() int {
 		var multis atomic.Int64
 		f := func(opcode int32) {

@@ -10,6 +10,13 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends"
 )
 
+const (
+	// long is a TTL of sessions that are not to end in a test, however busy the machine is.
+	long = time.Minute
+	// patient lets a server grant such sessions. The benchmark does not even renew while it commits.
+	patient = "maxSessionTimeout=3600000"
+)
+
 func openStore(t testing.TB, connect string, opts ...Option) *Store {
 	t.Helper()
 	s, err := Open(connect, opts...)
@@ -79,10 +86,10 @@ func has(t testing.TB, h *session, key string) bool {
 	return len(r.Entries) == 1
 }
 
-// eventually polls f for 30 s.
+// eventually polls f for 60 s.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !f(); <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !f(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}

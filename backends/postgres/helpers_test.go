@@ -92,12 +92,9 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// blocked waits until some statements of other connections wait for a lock.
-func blocked(t testing.TB, c *pgx.Conn, s *Store, n int) {
-	t.Helper()
-	eventually(t, "it waits for a lock", func() bool {
-		return ask[int](t, c, s, `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock'`) >= n
-	})
+// waits tells whether a statement on the store's tables waits for a lock.
+func waits(t testing.TB, c *pgx.Conn, s *Store) bool {
+	return ask[bool](t, c, s, `SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0`, quote(s.schema))
 }
 
 type (

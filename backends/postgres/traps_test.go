@@ -16,6 +16,7 @@ func TestTraps(t *testing.T) {
 	for name, f := range map[string]func(*testing.T, *testserver.Postgres){
 		"OpenRenewal":        renewalStillOpen,
 		"OpenEnd":            endStillOpen,
+		"OpenCommit":         commitStillOpen,
 		"VersionAfterLock":   versionAfterLock,
 		"WriteSkew":          writeSkew,
 		"Durable":            durable,
@@ -50,7 +51,8 @@ func renewalStillOpen(t *testing.T, p *testserver.Postgres) {
 		}
 		done <- err
 	}()
-	blocked(t, connect(t, p.URL("postgres", "")), s, 1)
+	look := connect(t, p.URL("postgres", ""))
+	eventually(t, "it waits", func() bool { return waits(t, look, s) })
 	exec(t, c, s, `COMMIT`)
 	if err := <-done; !errors.Is(err, backends.ErrConflict) {
 		t.Fatalf("the claim of what is held: %v", err)
@@ -79,6 +81,40 @@ func endStillOpen(t *testing.T, p *testserver.Postgres) {
 	exec(t, c, s, `COMMIT`)
 }
 
+// A commit that is still open when its own session runs out: whoever relies on that end waits for the commit, so none comes after it.
+func commitStillOpen(t *testing.T, p *testserver.Postgres) {
+	s := fresh(t, p)
+	owner := session(t, s, "owner", time.Second)
+	must(t, owner, claim("k"))
+	taker := session(t, openStore(t, p.URL("postgres", ""), Schema(s.schema)), "taker", time.Minute)
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	pause := func() { close(reached); <-goOn }
+	s.beforeCommit.Store(&pause)
+	late, taken := make(chan error, 1), make(chan error, 1)
+	try := func(h backends.Session, key string, done chan error) {
+		rs, err := commit(t.Context(), h, claim(key))
+		if err == nil {
+			err = rs[0].Err
+		}
+		done <- err
+	}
+	go try(owner, "late", late)
+	<-reached
+	c := connect(t, p.URL("postgres", ""))
+	eventually(t, "the session has run out", func() bool {
+		return ask[bool](t, c, s, `SELECT expires < (extract(epoch FROM now()) * 1000000)::bigint FROM {t}sessions WHERE id = $1`, []byte(owner.ID()))
+	})
+	go try(taker, "k", taken)
+	eventually(t, "it waits, or did not", func() bool { return waits(t, c, s) || len(taken) > 0 })
+	if len(taken) > 0 {
+		t.Fatal("the end of a session was relied on while its last commit was open")
+	}
+	close(goOn)
+	if err := errors.Join(<-late, <-taken); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A version is drawn after the lock: a writer that waited gets one that is later than all that was written meanwhile.
 func versionAfterLock(t *testing.T, p *testserver.Postgres) {
 	s := fresh(t, p)
@@ -97,7 +133,8 @@ func versionAfterLock(t *testing.T, p *testserver.Postgres) {
 		}
 		done <- rs[0].Versions["k"]
 	}()
-	blocked(t, connect(t, p.URL("postgres", "")), s, 1)
+	look := connect(t, p.URL("postgres", ""))
+	eventually(t, "it waits", func() bool { return waits(t, look, s) })
 	wall := ask[int64](t, c, s, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`)
 	exec(t, c, s, `COMMIT`)
 	if version := <-done; version <= first || version < wall {

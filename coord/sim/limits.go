@@ -34,6 +34,7 @@ func (w *World) checkMoving(put coord.Put) {
 		slices.ContainsFunc(s.Nodes, func(n NodeSetup) bool { return n.MaxResources > 0 }) {
 		return
 	}
+	w.noteVanished(put)
 	total := 0
 	for _, p := range w.procs {
 		if p == nil || p.machine.Status().State != "active" { // a coordinator that leaves plans without itself before its entry says so
@@ -46,6 +47,17 @@ func (w *World) checkMoving(put coord.Put) {
 	}
 	if s.MaxMoving > 0 && total > s.MaxMoving {
 		w.fail("moves at a time", "%d resources are in hand-over, %d may be", total, s.MaxMoving)
+	}
+}
+
+// noteVanished remembers what went, and may come again while its node is still giving it back: then it goes to any node as if it were new.
+func (w *World) noteVanished(put coord.Put) {
+	a, err := coord.DecodeAssignment([]coord.Entry{{Key: put.Key, Value: put.Value}})
+	if err != nil {
+		return
+	}
+	for r, next := range a.Leaving { // into a set
+		w.everTied[r] = w.everTied[r] || next == ""
 	}
 }
 

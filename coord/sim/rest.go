@@ -100,7 +100,7 @@ func (w *World) actives(live []*proc, s *share) ([]bool, string) {
 	case most == 0:
 	case holds > most:
 		return nil, fmt.Sprintf("%d nodes hold something, more than %d", holds, most)
-	case holds == 0 || holds < most && even && len(w.controls) == 0:
+	case holds == 0 || holds < most && even && len(w.controls) == 0 && w.alike():
 		for i, p := range live {
 			keep[i] = !w.drained(p)
 		}
@@ -119,6 +119,21 @@ func (w *World) actives(live []*proc, s *share) ([]bool, string) {
 		}
 	}
 	return keep, ""
+}
+
+// alike tells whether all nodes have the same weight, and all resources the same load: else one that is active may rightly hold nothing.
+func (w *World) alike() bool {
+	for _, n := range w.setup.Nodes {
+		if n.Weight != w.setup.Nodes[0].Weight {
+			return false
+		}
+	}
+	for _, v := range w.setup.Registered { // all
+		if v.Weight > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // ties are the nodes that resources are pinned to, where those can have them. A pair that was declined may be so still.

@@ -54,7 +54,7 @@ const extend = `UPDATE {t}sessions SET expires = expires + 60000000 WHERE id = @
 func serverClock(t *testing.T, c execer) int64 { t.Helper(); return ask[int64](t, c, "SELECT "+clock) }
 
 // hasRunOut waits until the session has run out, as others see it.
-func hasRunOut(t *testing.T, other backends.Session, key string, s *Store, c execer, id string) {
+func hasRunOut(t *testing.T, s *Store, c execer, id string) {
 	t.Helper()
 	end := ask[int64](t, c, in(s.schema, `SELECT expires FROM {t}sessions WHERE id = @p1`), []byte(id))
 	eventually(t, "the session has run out", func() bool { return serverClock(t, c) > end })
@@ -66,7 +66,7 @@ func renewalStillOpen(t *testing.T, dsn string) {
 	owner, taker := session(t, s, "owner", time.Second), session(t, s, "taker", time.Minute)
 	must(t, owner, claim("k"))
 	c, before := conn(t, dsn), owner.Opened().Time.UnixMicro()
-	hasRunOut(t, taker, "k", s, c, owner.ID())
+	hasRunOut(t, s, c, owner.ID())
 	mustExec(t, c, "BEGIN TRANSACTION")
 	if n := mustExec(t, c, in(s.schema, extend), []byte(owner.ID()), before); n != 1 {
 		t.Fatal("the owner's session has ended too soon for the test")
@@ -99,7 +99,7 @@ func sweepWhileRenewalIsOpen(t *testing.T, dsn string) {
 	owner, other := session(t, s, "owner", time.Second), session(t, s, "other", time.Minute)
 	must(t, owner, claim("k"))
 	c, before := conn(t, dsn), owner.Opened().Time.UnixMicro()
-	hasRunOut(t, other, "k", s, c, owner.ID())
+	hasRunOut(t, s, c, owner.ID())
 	mustExec(t, c, "BEGIN TRANSACTION")
 	mustExec(t, c, in(s.schema, extend), []byte(owner.ID()), before)
 	done := make(chan error, 1)
@@ -141,7 +141,7 @@ func supersedeAfterTheEnd(t *testing.T, dsn string) {
 	s := fresh(t, dsn)
 	older, newer := session(t, s, "n", time.Second), session(t, s, "n", time.Minute)
 	c := conn(t, dsn)
-	hasRunOut(t, newer, "", s, c, older.ID())
+	hasRunOut(t, s, c, older.ID())
 	if r, err := newer.Supersede(t.Context(), "n"); err != nil || r.Older != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -1,11 +1,12 @@
 # The drivers of stores, under the race detector where there is a compiler, and groups over each of them, on real servers.
+# Their tests mostly wait: more of them at a time than there are cores.
 store_drivers() {
 	local race=
 	need_cc && race=-race CGO_ENABLED=1
 	export CGO_ENABLED
-	gotest "stores: PostgreSQL $(versions postgresql-15 postgresql-17)" $race -timeout 1h ./backends/postgres
-	gotest "stores: Redis $(versions redis-server valkey-server) (Valkey)" $race -timeout 1h ./backends/redis
-	gotest "stores: ZooKeeper $(versions zookeeper zookeeper)" $race -timeout 1h ./backends/zookeeper
+	gotest "stores: PostgreSQL $(versions postgresql-15 postgresql-17)" $race -timeout 1h -parallel 4 ./backends/postgres
+	gotest "stores: Redis $(versions redis-server valkey-server) (Valkey)" $race -timeout 1h -parallel 4 ./backends/redis
+	gotest "stores: ZooKeeper $(versions zookeeper zookeeper)" $race -timeout 1h -parallel 4 ./backends/zookeeper
 	unset CGO_ENABLED
 }
 

@@ -54,7 +54,7 @@ func Undrain(ctx context.Context, store backends.Store, group string, nodes ...s
 	return control(ctx, store, group, "undrain nodes", checkNodes(nodes), asks(nodes, coord.DrainKey, nothing))
 }
 
-// Pin ties resources to a node until [Unpin]: while it is there and not drained, no other node is given them; else they are shared as
+// Pin ties resources to a node until [Unpin]: while it is there and may be given them, no other node is; else they are shared as
 // all are. It returns those that were not pinned to it before, in the order given. Neither node nor resource need be there. It fails
 // like [Pause] and [Drain].
 func Pin(ctx context.Context, store backends.Store, group, node string, resources ...string) ([]string, error) {

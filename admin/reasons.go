@@ -76,9 +76,6 @@ func (v *view) unshared(r Resource, d *Description) string {
 		if why == "" {
 			continue
 		}
-		if n.Name == r.Pinned && !n.Leaving && !n.Draining && !n.Drained { // then it ties the resource
-			return fmt.Sprintf("it is pinned to %s, which %s", n.Name, why)
-		}
 		whys = append(whys, n.Name+" "+why)
 	}
 	if len(whys) < len(d.Nodes) {

@@ -4,8 +4,8 @@
 // # What it asks of the server
 //
 // Plain statements that are conditional in themselves, transactions at READ COMMITTED, and application locks (sp_getapplock). It is correct with
-// READ_COMMITTED_SNAPSHOT on and off, and needs no lock hint; with it on readers do not wait for writers, so on is better. Every
-// commit says DELAYED_DURABILITY = OFF, and a database that forces it on is refused.
+// READ_COMMITTED_SNAPSHOT on and off, and needs no lock hint; with it on readers do not wait for writers, so on is better. No
+// commit asks for DELAYED_DURABILITY, and a database that forces it on is refused.
 //
 // The login needs the rights that Grants prints. CreateSchema, or Create, also CREATE TABLE and CREATE SCHEMA in the database.
 //

@@ -46,6 +46,8 @@ const (
 	disabled     = 18470
 	expired      = 18487
 	mustChange   = 18488
+	// unnumbered is what Babelfish says where it knows no number.
+	unnumbered = 33557097
 	// notGranted is thrown by our own statements.
 	notGranted = 51222
 )
@@ -55,10 +57,16 @@ var passingNumbers = []int32{deadlock, lockTimeout, notGranted, duplicateKey, du
 
 func numberOf(err error) int32 {
 	var e mssql.Error
-	if errors.As(err, &e) {
-		return e.Number
+	if !errors.As(err, &e) {
+		return 0
 	}
-	return 0
+	switch {
+	case e.Number == unnumbered && strings.Contains(e.Message, "does not exist"):
+		return noObject
+	case e.Number == unnumbered && strings.Contains(e.Message, "permission denied"):
+		return noRight
+	}
+	return e.Number
 }
 
 func isNumber(err error, numbers ...int32) bool { return slices.Contains(numbers, numberOf(err)) }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,12 +48,17 @@ func inDatabase(u *url.URL, name string) string {
 	return c.String()
 }
 
+// making is held by who makes a database: not every server can make two at a time.
+var making sync.Mutex
+
 // database makes a database with row versions on or off and gives its URL. It is dropped after the test.
 func database(t testing.TB, rowVersions bool) string {
 	t.Helper()
 	u := server(t)
 	name := fmt.Sprintf("rebalancer_%d_%d", os.Getpid(), places.Add(1))
 	admin := connect(t, inDatabase(u, "master"))
+	making.Lock()
+	defer making.Unlock()
 	mustExec(t, admin, "CREATE DATABASE "+name)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -130,7 +136,7 @@ func openStore(t testing.TB, dsn string, opts ...Option) *Store {
 var places atomic.Int64
 
 // newSchema is an odd name.
-func newSchema() string { return fmt.Sprintf(`S "?%d" {t}é]'.;`, places.Add(1)) }
+func newSchema() string { return fmt.Sprintf(`S "?%d" {t}é'.;`, places.Add(1)) }
 
 // fresh is a store in a schema of its own.
 func fresh(t testing.TB, dsn string, opts ...Option) *Store {

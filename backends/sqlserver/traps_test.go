@@ -233,7 +233,7 @@ func renewalsPassCommits(t *testing.T, dsn string) {
 	var nested error
 	hook := func() {
 		s.beforeCommit.Store(nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		if _, err := renew(ctx, leader, "leader"); err != nil {
 			nested = err

@@ -18,8 +18,8 @@ const (
 	// A procedure must not end with more or fewer transactions than it began with, and a batch with arguments is one. So
 	// a transaction of more than one batch begins and ends in batches without. Each statement sees what was committed before it.
 	begin = settings + ` IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN TRANSACTION;`
-	// The commit is on disk before it is acknowledged, whatever the database allows.
-	commit   = `COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);`
+	// The commit is on disk before it is acknowledged, unless it asks for less, or the database forces that on it, which look refuses.
+	commit   = `COMMIT TRANSACTION;`
 	rollback = `IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;`
 
 	// longestCall bounds a call whose context has no deadline.

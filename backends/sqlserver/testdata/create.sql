@@ -30,4 +30,4 @@ BEGIN
 	CREATE INDEX entries_by_session ON [rebalancer].entries (session);
 END;
 -- call
-COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);
+COMMIT TRANSACTION;

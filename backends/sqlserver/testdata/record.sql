@@ -30,7 +30,7 @@ SELECT format FROM [rebalancer].record WHERE one = 1;
 -- @p4 = 1
 -- @p5 = N'RANDOM'
 -- call
-COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);
+COMMIT TRANSACTION;
 -- call
 SET NOCOUNT ON; SET XACT_ABORT ON; SET LOCK_TIMEOUT 5000;
 DECLARE @now bigint = DATEDIFF_BIG(MICROSECOND, '19700101', SYSUTCDATETIME()), @lock int, @patience int = 5000, @incarnation nvarchar(64), @since bigint, @fork nvarchar(40), @origin nvarchar(400);

@@ -9,7 +9,7 @@ IF @incarnation IS NOT NULL BEGIN
 BEGIN TRANSACTION;
 UPDATE [rebalancer].sessions SET expires = @now + @p1 WHERE id = @p2 AND expires > @now AND superseded = 0 AND (SELECT incarnation FROM [rebalancer].record WHERE one = 1) = @p3;
 SELECT CONVERT(bigint, @@ROWCOUNT);
-COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);
+COMMIT TRANSACTION;
 SELECT e.name, e.version, e.session, s.expires, NULL FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p4 AND e.gone = 0 AND (e.session = @p5 OR s.expires > @now) AND e.name IN (@p6,@p7,@p8,@p9);
 SELECT e.name, e.version, e.session, s.expires, NULL FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p10 AND e.gone = 0 AND (e.session = @p11 OR s.expires > @now) AND e.name >= @p12 AND e.name < @p13 ORDER BY e.name;
 SELECT CONVERT(bigint, 1);
@@ -40,7 +40,7 @@ UPDATE [rebalancer].sessions SET expires = -1 WHERE grp = @p1 AND expires <= @no
 UPDATE [rebalancer].entries SET gone = 1, value = @p2, session = @p3 WHERE grp = @p4 AND session IN (SELECT id FROM [rebalancer].sessions WHERE grp = @p5 AND expires = -1) AND grp = @p6;
 DELETE FROM [rebalancer].sessions WHERE grp = @p7 AND expires = -1 AND NOT EXISTS (SELECT 1 FROM [rebalancer].entries e WHERE e.session = [rebalancer].sessions.id);
 DELETE FROM [rebalancer].entries WHERE grp = @p8 AND gone = 1 AND version < DATEDIFF_BIG(MICROSECOND, '19700101', SYSUTCDATETIME()) - @p9 AND grp = @p10;
-COMMIT TRANSACTION WITH (DELAYED_DURABILITY = OFF);
+COMMIT TRANSACTION;
 SELECT CONVERT(bigint, 1);
 END
 -- @p1 = "group"

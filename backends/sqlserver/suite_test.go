@@ -1,6 +1,7 @@
 package sqlserver
 
 import (
+	"flag"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,13 +11,19 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
+// A server that is slow, or busy, needs a longer ttl.
+var (
+	ttl    = flag.Duration("ttl", 6*time.Second, "of the sessions of the contract's cases")
+	rounds = flag.Int("rounds", 10, "of the contract's cases that race")
+)
+
 func TestContractWithRowVersions(t *testing.T) { t.Parallel(); contract(t, true) }
 
 func TestContractWithoutRowVersions(t *testing.T) { t.Parallel(); contract(t, false) }
 
 func contract(t *testing.T, rowVersions bool) {
 	dsn := database(t, rowVersions)
-	storetest.Run(t, storetest.Driver{TTL: 6 * time.Second, Rounds: 10, Place: func(*testing.T) storetest.Place {
+	storetest.Run(t, storetest.Driver{TTL: *ttl, Rounds: *rounds, Place: func(*testing.T) storetest.Place {
 		schema := newSchema()
 		var behind atomic.Int64
 		return storetest.Place{

@@ -121,6 +121,7 @@ func TestMinReplicasDelayTheIncarnation(t *testing.T) {
 		replica := testserver.StartReplica(t, master)
 		_ = replica
 		master.Must("CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "7")
+		master.Until("INFO replication", "min_slaves_good_slaves:1")
 		s := connect(t, master.Addr())
 		h := begin(t, s, time.Minute)
 		o := h.Opened()

@@ -70,6 +70,7 @@ func StartReplica(t testing.TB, master *RedisServer, args ...string) *RedisServe
 	t.Helper()
 	r := startRedis(t, master.kind, append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.Port)}, args...))
 	r.Until("INFO replication", "master_link_status:up")
+	master.Until("INFO replication", fmt.Sprintf("port=%d,state=online", r.Port)) // which it knows a moment later
 	return r
 }
 

@@ -74,8 +74,11 @@ func oneWins(e *env) {
 				e.Errorf("renewal: %v", err)
 			}
 		})
-		if wins.Load() != 1 || e.get(sessions[0], key).Session != winner.Load() {
+		if wins.Load() != 1 {
 			e.Fatalf("round %d: %d sessions put the absent key", round, wins.Load())
+		}
+		if e.get(sessions[0], key).Session != winner.Load() {
+			e.Fatalf("round %d: the key is another session's than the one that was told that it put it", round)
 		}
 	}
 }

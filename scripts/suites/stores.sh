@@ -8,6 +8,7 @@ store_drivers() {
 	gotest "stores: Redis $(versions redis-server valkey-server) (Valkey)" $race -timeout 1h -parallel 4 ./backends/redis
 	gotest "stores: ZooKeeper $(versions zookeeper zookeeper)" $race -timeout 1h -parallel 4 ./backends/zookeeper
 	unset CGO_ENABLED
+	gotest "stores: SQL Server's way of locking, played by PostgreSQL" -timeout 1h -parallel 4 ./internal/sqlstore ./internal/testserver
 }
 
 if need_servers; then

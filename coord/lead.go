@@ -155,9 +155,8 @@ func (m *Machine) pumpLead() {
 	}
 	if l.publish != nil {
 		m.pumpPublish()
-		return
 	}
-	if l.dirty && m.now >= l.retryAt && m.mayGather() {
+	if l.publish == nil && l.dirty && m.now >= l.retryAt && m.mayGather() {
 		m.gather()
 	}
 }

@@ -70,6 +70,18 @@ func TestWakesForWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A coordinator that has written a plan, and knows by then that it must look again, looks in the same step: nothing is left to be woken for at once.
+func TestLooksAgainInTheStepThatEndsAPlan(t *testing.T) {
+	t.Parallel()
+	m := joined(ResourceBarrier)
+	m.elected(4)
+	m.lead.publish = &publication{plan: &plan{}}
+	asked[Read](t, m.Step(m.now, Tick{}))
+	if w := m.Wake(); w <= m.now {
+		t.Fatal("wants to be woken at once after a tick")
+	}
+}
+
 // A node that leaves does not close its session under a write of its own: that it was refused would look like a loss.
 func TestLeaveWaitsForItsOwnWrite(t *testing.T) {
 	t.Parallel()

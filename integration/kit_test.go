@@ -195,12 +195,20 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// eventually polls a condition.
-func eventually(t *testing.T, what string, within time.Duration, ok func() bool) {
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, patience time.Duration, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(within); !ok(); time.Sleep(20 * time.Millisecond) {
+	if !within(patience, ok) {
+		t.Fatalf("gave up after %v waiting until %s", patience, what)
+	}
+}
+
+// within polls a condition, and tells whether it came to hold.
+func within(patience time.Duration, ok func() bool) bool {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("gave up after %v waiting until %s", within, what)
+			return false
 		}
 	}
+	return true
 }

@@ -1,4 +1,4 @@
-# The drivers of stores, under the race detector where there is a compiler, and groups over each of them, on real servers.
+# The drivers of stores, under the race detector where there is a compiler (but one), and groups over each of them, on real servers.
 # Their tests mostly wait: more of them at a time than there are cores.
 store_drivers() {
 	local race=
@@ -6,7 +6,8 @@ store_drivers() {
 	export CGO_ENABLED
 	gotest "stores: PostgreSQL $(versions postgresql-15 postgresql-17)" $race -timeout 1h -parallel 4 ./backends/postgres
 	gotest "stores: Redis $(versions redis-server valkey-server) (Valkey)" $race -timeout 1h -parallel 4 ./backends/redis
-	gotest "stores: ZooKeeper $(versions zookeeper zookeeper)" $race -timeout 1h -parallel 4 ./backends/zookeeper
+	# Not under the race detector: the client library reads its lastZxid without its lock whenever it sets watches again (v1.0.4, conn.go).
+	gotest "stores: ZooKeeper $(versions zookeeper zookeeper)" -timeout 1h -parallel 4 ./backends/zookeeper
 	unset CGO_ENABLED
 	gotest "stores: SQL Server's way of locking, played by PostgreSQL" -timeout 1h -parallel 4 ./internal/sqlstore ./internal/testserver
 }

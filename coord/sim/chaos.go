@@ -137,12 +137,20 @@ func (w *World) stepClock(d vtime) {
 		if w.now-w.stepped < 2*w.setup.TTL && w.stepped != 0 {
 			return
 		}
-		if seen := max(w.setup.TTL/20, sec) * 11 / 10; d > w.setup.TTL/20 && d < seen {
+		if seen := max(w.setup.TTL/20, sec)*11/10 + w.roundTrip(); d > w.setup.TTL/20 && d < seen {
 			d = seen
 		}
 		w.stepped, w.stepSize = w.now, d
 	}
 	w.store.step += d
+}
+
+// roundTrip is how long a call that is answered may take: what the store's clock advanced meanwhile tells nothing of a step.
+func (w *World) roundTrip() vtime {
+	if slices.ContainsFunc(w.faults, func(f Fault) bool { return f.Kind == FaultLag }) {
+		return w.setup.TTL / 2 // the longest timeout
+	}
+	return 2 * w.setup.Latency
 }
 
 // heal ends all faults: frozen processes thaw, and every place that is not empty for good gets a process.

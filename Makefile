@@ -5,7 +5,7 @@
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: ## all tests, with their set-up; a summary at the end (about 15 minutes on 2 cores)
+test: ## all tests, with their set-up; a summary at the end (about half an hour on 2 quiet cores)
 	@scripts/test.sh
 
 soak: ## the same with the long runs at full length (hours)

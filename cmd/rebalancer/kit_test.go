@@ -81,13 +81,23 @@ func (w *world) program(out *os.File, errs *safeBuffer) *program {
 
 func (w *world) run(ctx context.Context, args ...string) result {
 	w.t.Helper()
+	return w.runOn(ctx, nil, args)
+}
+
+// runOn runs the program with these drivers of stores; nil: those of the world.
+func (w *world) runOn(ctx context.Context, stores []storeDriver, args []string) result {
+	w.t.Helper()
 	out, err := os.CreateTemp(w.t.TempDir(), "out")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer out.Close()
 	var errs safeBuffer
-	code := w.program(out, &errs).run(ctx, args)
+	p := w.program(out, &errs)
+	if stores != nil {
+		p.stores = stores
+	}
+	code := p.run(ctx, args)
 	b, err := os.ReadFile(out.Name())
 	if err != nil {
 		w.t.Fatal(err)
@@ -104,20 +114,8 @@ func (w *world) runOver(s backends.Store, args ...string) (out, errs string) {
 // runWith runs the program with other drivers.
 func (w *world) runWith(stores []storeDriver, args ...string) (out, errs string) {
 	w.t.Helper()
-	f, err := os.CreateTemp(w.t.TempDir(), "out")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer f.Close()
-	var e safeBuffer
-	p := w.program(f, &e)
-	p.stores = stores
-	p.run(w.t.Context(), args)
-	b, err := os.ReadFile(f.Name())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return string(b), e.String()
+	r := w.runOn(w.t.Context(), stores, args)
+	return r.out, r.err
 }
 
 // want runs the program and checks its exit code and that both outputs hold what is asked for.

@@ -6,8 +6,8 @@
 # The root and nothing else is kept between runs, in $REBAL_SERVERS (default: ~/.cache/rebalancer-servers).
 set -euo pipefail
 
-PACKAGES="redis-server zookeeper postgresql postgresql-15 pgbouncer debootstrap"
-NEWER="valkey-server postgresql-17 zookeeper"
+PACKAGES="redis-server zookeeper postgresql postgresql-15 pgbouncer rabbitmq-server debootstrap"
+NEWER="valkey-server postgresql-17 zookeeper rabbitmq-server"
 CACHE=${REBAL_SERVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/rebalancer-servers}
 ROOT=$CACHE/trixie
 export DEBIAN_FRONTEND=noninteractive
@@ -38,8 +38,24 @@ mirror() {
 	apt-get indextargets --format '$(SITE) $(ORIGIN) $(CREATED_BY)' 2>/dev/null | awk '$2 == "Debian" && $1 !~ /security/ { print $1; exit }'
 }
 
+# newer makes the root, or adds to one that an earlier version of this script made. Its .complete lists what it has.
 newer() {
-	[ -e "$ROOT/.complete" ] && return
+	[ "$(cat "$ROOT/.complete" 2>/dev/null)" = "$NEWER" ] && return
+	if [ -e "$ROOT/.complete" ]; then
+		echo "adding to the root of Debian trixie, for $NEWER"
+	else
+		base
+	fi
+	no_daemons "$ROOT"
+	cp /etc/resolv.conf "$ROOT/etc/resolv.conf" 2>/dev/null || true
+	[ ! -d /etc/apt/apt.conf.d ] || grep -rhsE '^Acquire' /etc/apt/apt.conf.d >"$ROOT/etc/apt/apt.conf.d/90host" || true
+	quietly unshare -m --propagation private sh -c '
+		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
+		exec chroot "$1" sh -c "dpkg --configure -a && apt-get -qq update && apt-get -qq install -y --no-install-recommends $2"' sh "$ROOT" "$NEWER"
+	echo "$NEWER" >"$ROOT/.complete"
+}
+
+base() {
 	local from
 	from=$(mirror)
 	[ -n "$from" ] || die "no mirror of Debian among the sources of apt"
@@ -47,13 +63,6 @@ newer() {
 	rm -rf "$ROOT"
 	mkdir -p "$ROOT"
 	quietly debootstrap --variant=minbase trixie "$ROOT" "$from"
-	no_daemons "$ROOT"
-	cp /etc/resolv.conf "$ROOT/etc/resolv.conf" 2>/dev/null || true
-	[ ! -d /etc/apt/apt.conf.d ] || grep -rhsE '^Acquire' /etc/apt/apt.conf.d >"$ROOT/etc/apt/apt.conf.d/90host" || true
-	quietly unshare -m --propagation private sh -c '
-		mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
-		exec chroot "$1" sh -c "apt-get -qq update && apt-get -qq install -y --no-install-recommends $2"' sh "$ROOT" "$NEWER"
-	touch "$ROOT/.complete"
 }
 
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

@@ -8,7 +8,8 @@ prepare() {
 	export HOME=${HOME:-/tmp}
 	command -v go >/dev/null || { echo "Go is missing: see https://go.dev/dl" >&2; exit 1; }
 	WORK=$(mktemp -d "${TMPDIR:-/tmp}/rebalancer-test.XXXXXX")
-	trap 'rm -rf "$WORK"' EXIT
+	BESIDE=
+	trap 'stop_beside; rm -rf "$WORK"' EXIT
 	trap 'exit 130' INT TERM
 	RESULTS=$WORK/results
 	: >"$RESULTS"
@@ -86,6 +87,42 @@ versions() {
 		dpkg-query --admindir="$SERVERS/trixie/var/lib/dpkg" -W -f '${Version}\n' "$2"
 	} 2>/dev/null | sed -E 's/^[0-9]+://; s/[-+~].*//' | paste -sd '/' | sed 's#/# and #'
 }
+
+# beside starts the suites that only compute, takes them from those that are chosen, and gives them what others leave of the processors.
+beside() {
+	local suite rest=
+	for suite in $chosen; do
+		case $suite in
+		repeat | worlds | search) set -- "$@" "$suite" ;;
+		newest) set -- newest_build "$@" && rest="$rest newest" ;;
+		*) rest="$rest $suite" ;;
+		esac
+	done
+	[ $# -gt 0 ] || return 0
+	chosen=$rest
+	: >"$WORK/beside.results"
+	set -m # a process group of its own, to be ended as one
+	(
+		RESULTS=$WORK/beside.results
+		renice -n 19 -p "$BASHPID" >/dev/null 2>&1 || true
+		for suite; do
+			. "scripts/suites/$suite.sh"
+		done
+	) >"$WORK/beside.log" 2>&1 &
+	BESIDE=$!
+	set +m
+}
+
+# join waits for them and shows what they said.
+join() {
+	[ -n "$BESIDE" ] || return 0
+	wait "$BESIDE" || printf 'FAILED\t0\t1\t0\t0\twhat runs beside the others\n' >>"$RESULTS"
+	BESIDE=
+	cat "$WORK/beside.log"
+	cat "$WORK/beside.results" >>"$RESULTS"
+}
+
+stop_beside() { [ -z "$BESIDE" ] || kill -- "-$BESIDE" 2>/dev/null || true; }
 
 # ground says what all this ran on.
 ground() {

@@ -23,7 +23,8 @@ usage: scripts/test.sh [--soak] [SUITE…]
   bench       the benchmarks build and run briefly
   newest      the newest version of every dependency passes too
 
-SEED=N repeats the worlds and the shuffles of an earlier run: the summary shows it.
+Those that only compute (repeat, worlds, search, and the build of newest) run beside those that mostly wait, with what these
+leave of the processors. SEED=N repeats the worlds and the shuffles of an earlier run: the summary shows it.
 A suite that cannot run counts as failed.
 TEXT
 }
@@ -44,7 +45,12 @@ for arg in "$@"; do
 done
 
 prepare
-for suite in ${chosen:-$SUITES}; do
+chosen=${chosen:-$SUITES}
+case $chosen in
+*processes* | *stores*) beside ;; # these mostly wait
+esac
+for suite in $chosen; do
 	. "scripts/suites/$suite.sh"
 done
+join
 summary

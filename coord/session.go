@@ -109,7 +109,13 @@ func (m *Machine) guardTrust() {
 	}
 }
 
-func (m *Machine) sessionLost(reason string) { m.fence(reason) }
+// sessionLost: the store says that the session has ended. That is no news of one that this node is closing: a call that was
+// under way then may be answered so.
+func (m *Machine) sessionLost(reason string) {
+	if !m.leave.closing {
+		m.fence(reason)
+	}
+}
 
 // fence gives up all that the session held, and the session. It is left to expire unless all its work has ended: it
 // must not free a claim under a handler that still runs.

@@ -105,3 +105,25 @@ func TestLeaveWaitsForItsOwnWrite(t *testing.T) {
 		t.Fatalf("nothing is left, and it does not close its session: %+v", actions)
 	}
 }
+
+// A renewal that was under way when the node closed its session, and is refused because of that, is no loss.
+func TestClosingItsSessionIsNoLoss(t *testing.T) {
+	t.Parallel()
+	m := joined(ResourceBarrier)
+	renewal := m.ask(call{kind: callRenew, sent: m.now})
+	m.leave = leaveState{asked: true, at: m.now, closing: true}
+	closing := m.ask(call{kind: callClose})
+	for _, a := range m.Step(m.now, Renewed{Req: renewal, Code: SessionLost}) {
+		if n, ok := a.(Notify); ok {
+			t.Errorf("told: %s, %s", n.Kind, n.Reason)
+		}
+	}
+	ends := false
+	for _, a := range m.Step(m.now, Closed{Req: closing}) {
+		e, ok := a.(Finish)
+		ends = ends || ok && e.Err == nil
+	}
+	if !ends {
+		t.Error("the machine does not end well after its session was closed")
+	}
+}

@@ -25,7 +25,7 @@ const (
 type settler struct {
 	w      *worker
 	r      sources.Reader
-	ctx    context.Context // ends at the loss
+	ctx    context.Context // ends at the loss, and Grace after stop
 	cancel context.CancelFunc
 
 	hurry chan struct{} // of capacity 1: settle now
@@ -115,9 +115,11 @@ func (s *settler) room() bool {
 
 // stop settles what is left, for a time, and ends the goroutine.
 func (s *settler) stop() {
+	grace := s.w.env.cfg.Grace
 	s.mu.Lock()
-	s.until = time.Now().Add(s.w.env.cfg.Grace)
+	s.until = time.Now().Add(grace)
 	s.mu.Unlock()
+	defer time.AfterFunc(grace, s.cancel).Stop() // also a call that is under way
 	close(s.quit)
 	<-s.done
 }

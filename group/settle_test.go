@@ -184,6 +184,23 @@ func TestSettleGivesUpAfterGrace(t *testing.T) {
 	})
 }
 
+// A call that hangs ends with the grace too: whoever waits for the resource has waited for drain and grace then.
+func TestStopEndsASettlementInProgressAfterGrace(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		wk, _ := loneWorker(w, nil)
+		r := &deafSettle{began: make(chan struct{}), ended: make(chan struct{})}
+		s := newSettler(wk, r)
+		s.add(done("1")[0])
+		<-r.began
+		began := time.Now()
+		s.stop()
+		if d := time.Since(began); d != DefaultGrace {
+			t.Errorf("stopped after %v, want %v", d, DefaultGrace)
+		}
+		wk.end(nil)
+	})
+}
+
 func TestUnsettledIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		wk, _ := loneWorker(w, nil)

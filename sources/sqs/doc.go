@@ -1,0 +1,2 @@
+// Package sqs is the source of Amazon SQS.
+package sqs

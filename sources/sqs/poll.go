@@ -1,0 +1,220 @@
+package sqs
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// attemptID names an attempt to receive from a FIFO queue whose outcome is unknown: under the same id SQS gives the same messages
+// again, which else would stay invisible.
+type attemptID struct {
+	id    string
+	most  int
+	began time.Time
+}
+
+// attemptLife is for how long an id is used again; SQS knows it for 5 minutes.
+const attemptLife = 4 * time.Minute
+
+// ask starts receives for as many messages as may be handed out, beside those that are on their way. A receive costs an attempt, so
+// there are never more than free handlers; and it costs money, so that small ones are made only when none is on its way.
+func (r *reader) ask(max int) {
+	if r.single {
+		if r.polls == 0 && len(r.byID) == 0 {
+			r.poll(1)
+		}
+		return
+	}
+	for want := max - r.asked - r.opening; want >= batchSize || want > 0 && r.polls == 0; {
+		n := min(want, batchSize)
+		if !r.poll(n) {
+			return
+		}
+		want -= n
+	}
+}
+
+// poll starts one receive.
+func (r *reader) poll(n int) bool {
+	if !r.s.begin() {
+		return false
+	}
+	var a attemptID
+	if r.q.fifo {
+		a = r.attempt(n)
+		n = a.most
+	}
+	r.polls++
+	r.asked += n
+	go func() {
+		defer r.s.polls.Done()
+		r.receive(n, a)
+	}()
+	return true
+}
+
+// attempt is an id for a receive from a FIFO queue: one whose outcome is unknown first.
+func (r *reader) attempt(n int) attemptID {
+	for len(r.attempts) > 0 {
+		a := r.attempts[0]
+		r.attempts = r.attempts[1:]
+		if time.Since(a.began) < attemptLife && a.most <= n {
+			return a
+		}
+	}
+	return attemptID{id: rand.Text(), most: n, began: time.Now()}
+}
+
+// receive does one receive, and puts away what it brings. It is not cut off when the resource is to be given back: a message that was on its
+// way would stay invisible.
+func (r *reader) receive(n int, a attemptID) {
+	cfg := &r.s.cfg
+	in := &sqs.ReceiveMessageInput{
+		QueueUrl: &r.q.url, MaxNumberOfMessages: int32(n),
+		WaitTimeSeconds:             int32(cfg.Wait / time.Second),
+		VisibilityTimeout:           int32(cfg.Visibility / time.Second),
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	}
+	if a.id != "" {
+		in.ReceiveRequestAttemptId = &a.id
+	}
+	ctx, cancel := context.WithTimeout(r.s.ctx, cfg.Wait+callTimeout)
+	sent := time.Now()
+	out, err := cfg.Client.ReceiveMessage(ctx, in)
+	cancel()
+
+	r.mu.Lock()
+	r.polls--
+	r.asked -= n
+	signal(r.wake)
+	if err != nil {
+		r.failed(err, a, sent)
+		r.mu.Unlock()
+		return
+	}
+	if r.closed {
+		r.mu.Unlock()
+		r.late(out.Messages, sent)
+		return
+	}
+	again := r.accept(out.Messages, sent)
+	count := r.q.fifo && r.silent(len(out.Messages))
+	r.mu.Unlock()
+	if len(again) > 0 {
+		r.deleteFinished(again)
+	}
+	if count {
+		r.countInFlight()
+	}
+}
+
+// failed notes why a receive failed. Of receives that ran side by side one is enough to report.
+func (r *reader) failed(err error, a attemptID, sent time.Time) {
+	if a.id != "" && !answered(err) {
+		r.attempts = append(r.attempts, a)
+	}
+	if !r.closed && sent.After(r.told) {
+		r.report(fmt.Errorf("receive: %w", resourceError(err)))
+	}
+}
+
+// late gives back what came after Close, in reverse order.
+func (r *reader) late(ms []types.Message, sent time.Time) {
+	back := make([]*entry, len(ms))
+	for i := range ms {
+		back[i] = r.newEntry(ms[i], sent)
+		back[i].lane = &lane{group: attribute(&ms[i], types.MessageSystemAttributeNameMessageGroupId)}
+	}
+	ctx, cancel := context.WithTimeout(r.s.ctx, callTimeout)
+	defer cancel()
+	if err := r.giveBack(ctx, back); err != nil {
+		r.s.cfg.Logger.Warn("sqs: messages that came late come again only when their visibility ends", "queue", r.q.name, "messages", len(back), "error", err)
+	}
+}
+
+func (r *reader) newEntry(m types.Message, sent time.Time) *entry {
+	return &entry{
+		raw: m, id: aws.ToString(m.MessageId), receipt: aws.ToString(m.ReceiptHandle), since: sent, until: sent.Add(r.s.cfg.Visibility),
+		seq:   attribute(&m, types.MessageSystemAttributeNameSequenceNumber),
+		count: number(attribute(&m, types.MessageSystemAttributeNameApproximateReceiveCount)),
+	}
+}
+
+// accept puts received messages into their lanes. It returns those that were finished already, under a receipt that was too old to
+// delete them.
+func (r *reader) accept(ms []types.Message, sent time.Time) (finished []*entry) {
+	cfg := &r.s.cfg
+	r.noteCounts(ms)
+	// At a third from the receipt; but a receive that waited for long says little about when the visibility began, so
+	// that an extension is to make sure soon.
+	due := time.Now().Add(cfg.Visibility / 3)
+	if latest := sent.Add(cfg.Visibility / 2); due.After(latest) {
+		due = latest
+		if soon := time.Now().Add(cfg.Visibility / 30); due.Before(soon) {
+			due = soon
+		}
+	}
+	for _, m := range ms {
+		e := r.newEntry(m, sent)
+		if _, ok := r.finished[e.id]; ok {
+			finished = append(finished, e)
+			continue
+		}
+		key := e.id
+		if r.q.fifo {
+			key = attribute(&m, types.MessageSystemAttributeNameMessageGroupId)
+		}
+		la := r.lanes[key]
+		if la == nil {
+			la = &lane{group: key, due: due}
+			r.lanes[key] = la
+		}
+		if la.lost { // it is ours again, but for what was handed out of it and does not come again
+			la.lost, la.due = false, due
+		}
+		if due.Before(la.due) {
+			la.due = due
+		}
+		r.admit(la, e)
+		r.queue(la)
+		r.keepBy(la.due)
+	}
+	return finished
+}
+
+// admit puts one message into its lane. One that is in hand already gets its new receipt instead of another handler.
+func (r *reader) admit(la *lane, e *entry) {
+	if old := r.byID[e.id]; old != nil {
+		old.receipt, old.count, old.since, old.until, old.stale = e.receipt, max(old.count, e.count), e.since, e.until, false
+		return
+	}
+	e.lane = la
+	la.insert(e)
+	r.byID[e.id] = e
+	if e.payload = r.payloadOf(e); e.payload != nil {
+		e.opening = true
+		r.opening++
+		go r.openPayload(e)
+	}
+}
+
+// noteCounts: a message that was received so often that this may be its last time is worked alone, so that a process that dies of
+// it takes no other message with it to the dead-letter queue. Until the first that is not so, receives are for one message.
+func (r *reader) noteCounts(ms []types.Message) {
+	most := r.q.maxReceives
+	if most == 0 || len(ms) == 0 {
+		return
+	}
+	r.single = slices.ContainsFunc(ms, func(m types.Message) bool {
+		count := number(attribute(&m, types.MessageSystemAttributeNameApproximateReceiveCount))
+		return count > 1 && count >= most-1
+	})
+}

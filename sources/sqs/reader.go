@@ -1,0 +1,275 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// reader reads one queue under one claim. Everything below mu is guarded by it; it is never held during a call.
+type reader struct {
+	s     *Source
+	q     queue
+	claim *rebalancer.Claim
+
+	wake chan struct{} // of capacity 1: a Fetch is to look again
+	kick chan struct{} // of capacity 1: the keeper is to look again
+	stop chan struct{} // closed by Close
+	kept chan struct{} // closed when the keeper has ended
+
+	mu       sync.Mutex
+	closed   bool
+	fetching bool
+	hurry    chan struct{} // closed when a Fetch was given up: nothing lingers any more; replaced by the next Fetch
+	lanes    map[string]*lane
+	byID     map[string]*entry
+	out      map[*rebalancer.Message]*entry
+	ready    []*lane
+	opening  int // entries whose payload is being opened
+
+	polls    int // receives that run
+	asked    int // messages that they may bring
+	single   bool
+	attempts []attemptID
+	trouble  error     // for the next Fetch
+	told     time.Time // when a Fetch last returned trouble
+	empty    int       // receives in a row that brought nothing
+	counted  time.Time // when the messages in flight were last counted
+
+	wakeAt   time.Time // when the keeper looks again; zero: not before it is kicked
+	finished map[string]time.Time
+	pace     pace
+}
+
+func newReader(s *Source, q queue, c *rebalancer.Claim) *reader {
+	r := &reader{
+		s: s, q: q, claim: c,
+		wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		stop: make(chan struct{}), kept: make(chan struct{}), hurry: make(chan struct{}),
+		lanes: map[string]*lane{}, byID: map[string]*entry{}, out: map[*rebalancer.Message]*entry{},
+		single: q.maxReceives > 0, finished: map[string]time.Time{},
+	}
+	go r.keep()
+	return r
+}
+
+// Fetch hands out what is in hand, else it receives as many as were asked for.
+func (r *reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("sqs: fetch from %q: max is %d, must be at least 1", r.q.name, max)
+	}
+	defer r.fetched(ctx)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		ms, err := r.take(max)
+		if err != nil {
+			return nil, fmt.Errorf("sqs: fetch from %q: %w", r.q.name, err)
+		}
+		if len(ms) > 0 {
+			return ms, nil
+		}
+		select {
+		case <-r.wake:
+		case <-r.stop:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fetched ends a Fetch. One that was given up may be the last.
+func (r *reader) fetched(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fetching = false
+	if ctx.Err() != nil && !isClosed(r.hurry) {
+		close(r.hurry)
+	}
+}
+
+// take hands out what there is, or asks for more.
+func (r *reader) take(max int) ([]*rebalancer.Message, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, sources.ErrClosed
+	}
+	r.fetching = true
+	if isClosed(r.hurry) {
+		r.hurry = make(chan struct{})
+	}
+	if ms := r.deal(max); len(ms) > 0 {
+		return ms, nil
+	}
+	if err := r.trouble; err != nil {
+		r.trouble, r.told = nil, time.Now()
+		return nil, err
+	}
+	r.ask(max)
+	return nil, nil
+}
+
+// deal hands out messages of the lanes that are ready, one of each before a second of any.
+func (r *reader) deal(max int) []*rebalancer.Message {
+	var ms []*rebalancer.Message
+	for len(ms) < max && len(r.ready) > 0 {
+		la := r.ready[0]
+		r.ready[0] = nil
+		r.ready = r.ready[1:]
+		la.queued = false
+		if end, some := la.end(); some && past(end.Add(-r.s.cfg.margin())) {
+			r.lose(la, errFrozen)
+			continue
+		}
+		if e := la.next(r.s.cfg.GroupAhead); e != nil {
+			e.message = r.newMessage(e)
+			r.out[e.message] = e
+			ms = append(ms, e.message)
+			r.queue(la)
+		}
+	}
+	return ms
+}
+
+// queue puts a lane among the ready ones when it has something to hand out, and wakes the Fetch.
+func (r *reader) queue(la *lane) {
+	if la.queued || la.next(r.s.cfg.GroupAhead) == nil {
+		return
+	}
+	la.queued = true
+	r.ready = append(r.ready, la)
+	signal(r.wake)
+}
+
+// drop forgets an entry, and its lane when it was the last.
+func (r *reader) drop(e *entry) {
+	if r.byID[e.id] == e {
+		delete(r.byID, e.id)
+	}
+	if e.message != nil {
+		delete(r.out, e.message)
+	}
+	e.lane.remove(e)
+	if len(e.lane.entries) == 0 {
+		r.forget(e.lane)
+	}
+}
+
+func (r *reader) forget(la *lane) {
+	if r.lanes[la.group] == la {
+		delete(r.lanes, la.group)
+	}
+	la.lost = true // whoever still has it does nothing with it
+}
+
+var (
+	errFrozen   = errors.New("the process stood still for longer than the messages in hand were kept invisible")
+	errUnheard  = errors.New("no extension of their visibility was answered in time")
+	errMostHeld = errors.New("it was in hand for 12 hours, and SQS keeps none invisible for longer")
+)
+
+// lose gives a lane up: its messages are not ours any more, or may not be for much longer. Nothing of it is started or deleted; the
+// handlers that run go on, and what they finish is not worked again when it comes again.
+func (r *reader) lose(la *lane, why error) {
+	if la.lost {
+		return
+	}
+	la.lost = true
+	held := la.entries
+	la.entries = nil
+	for _, e := range held {
+		if e.message == nil {
+			e.payload.close()
+			delete(r.byID, e.id)
+			continue
+		}
+		e.stale = true
+		la.entries = append(la.entries, e)
+	}
+	if len(la.entries) == 0 {
+		r.forget(la)
+	}
+	err := fmt.Errorf("%d messages were lost and will come again: %w", len(held), why)
+	if r.q.fifo {
+		err = fmt.Errorf("message group %q: %w", la.group, err)
+	}
+	r.report(err)
+	signal(r.wake)
+}
+
+// report keeps an error for the next Fetch.
+func (r *reader) report(err error) {
+	r.trouble = err
+	signal(r.wake)
+}
+
+// Close ends a Fetch, stops and joins the extensions, and gives back what is in hand: for each group of a FIFO queue the last first. What a receive
+// brings that is still on its way is given back when it comes.
+func (r *reader) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	close(r.stop)
+	var back []*entry
+	var calls []chan struct{}
+	for _, e := range r.byID {
+		if e.lane.calling != nil && !slices.Contains(calls, e.lane.calling) {
+			calls = append(calls, e.lane.calling)
+		}
+		if e.leaving || e.stale || past(e.until) {
+			continue // being settled, or not ours any more
+		}
+		e.leaving = true
+		back = append(back, e)
+	}
+	r.mu.Unlock()
+	err := join(ctx, append(calls, r.kept))
+	for _, e := range back {
+		e.payload.close()
+	}
+	if err == nil {
+		err = r.giveBack(ctx, back)
+	}
+	if err != nil {
+		return fmt.Errorf("sqs: close %q: messages come again only when their visibility ends: %w", r.q.name, err)
+	}
+	return nil
+}
+
+// join waits until all channels are closed.
+func join(ctx context.Context, all []chan struct{}) error {
+	for _, c := range all {
+		select {
+		case <-c:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

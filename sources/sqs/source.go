@@ -1,0 +1,173 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// callTimeout bounds every call that does not wait for messages: a server that is frozen still accepts connections.
+const callTimeout = 10 * time.Second
+
+// Source reads queues of SQS. It is safe for concurrent use.
+type Source struct {
+	cfg Config
+
+	mu     sync.Mutex
+	closed bool
+	polls  sync.WaitGroup // receives that run, and what they brought after their reader was closed
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+var (
+	_ sources.Source     = (*Source)(nil)
+	_ sources.Lagger     = (*Source)(nil)
+	_ sources.Discoverer = (*Source)(nil)
+	_ sources.Prefetcher = (*Source)(nil)
+)
+
+// New makes a source. It does no I/O and returns all that is wrong with its configuration.
+func New(c Config) (*Source, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	s := &Source{cfg: c}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// DeadLetters is true when messages that are given up have somewhere to go: Config.DeadLetter or Config.Redrive.
+func (s *Source) DeadLetters() bool { return s.cfg.DeadLetter != "" || s.cfg.Redrive }
+
+// Prefetch is false: a receive costs an attempt.
+func (s *Source) Prefetch() bool { return false }
+
+// Close waits for the receives that are still on their way, for Config.Wait and a few seconds at most, and gives back what they
+// bring: a receive that is cut off can swallow messages until their visibility ends. It does not close Client.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { s.polls.Wait(); close(ended) }()
+	t := time.AfterFunc(s.cfg.Wait+2*callTimeout, s.cancel)
+	defer t.Stop()
+	<-ended
+	s.cancel()
+	return nil
+}
+
+// begin counts a receive; false when the source is closed.
+func (s *Source) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.polls.Add(1)
+	return true
+}
+
+// queue is what is known of a queue that exists.
+type queue struct {
+	name        string // canonical
+	url         string
+	fifo        bool
+	maxReceives int    // of its redrive policy; 0 for none
+	deadLetter  string // URL of Config.DeadLetter, "" for none
+}
+
+// Open looks the queue up, and its dead-letter queue, which must exist.
+func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return nil, fmt.Errorf("sqs: open %q: %w", c.Resource, sources.ErrClosed)
+	}
+	q, err := s.lookUp(ctx, c.Resource)
+	if err != nil {
+		return nil, fmt.Errorf("sqs: open %q: %w", c.Resource, err)
+	}
+	return newReader(s, q, c), nil
+}
+
+func (s *Source) lookUp(ctx context.Context, name string) (queue, error) {
+	canonical, err := s.canonical(name)
+	if err != nil {
+		return queue{}, err
+	}
+	q := queue{name: canonical}
+	if q.url, err = s.url(ctx, canonical); err != nil {
+		return queue{}, resourceError(err)
+	}
+	attributes, err := s.attributes(ctx, q.url, types.QueueAttributeNameAll)
+	if err != nil {
+		return queue{}, resourceError(err)
+	}
+	q.fifo = isFIFO(canonical)
+	var policy struct {
+		MaxReceiveCount json.Number `json:"maxReceiveCount"`
+	}
+	if text := attributes[string(types.QueueAttributeNameRedrivePolicy)]; text != "" {
+		if err := json.Unmarshal([]byte(text), &policy); err == nil {
+			q.maxReceives, _ = strconv.Atoi(policy.MaxReceiveCount.String())
+		}
+	}
+	if s.cfg.Redrive && q.maxReceives == 0 {
+		return queue{}, errors.New("it has no redrive policy: give it one, or set Config.DeadLetter instead of Redrive")
+	}
+	account, plain := split(canonical)
+	if dead := s.cfg.deadLetterOf(plain); dead != "" {
+		if dead == plain && account == "" {
+			return queue{}, fmt.Errorf("it is its own dead-letter queue %q: set another Config.DeadLetter", dead)
+		}
+		if q.deadLetter, err = s.url(ctx, dead); err != nil { // not ErrGone: it is the other queue that is missing
+			return queue{}, fmt.Errorf("its dead-letter queue %q must exist: %w", dead, err)
+		}
+	}
+	return q, nil
+}
+
+// url asks for the URL of a queue by its canonical name.
+func (s *Source) url(ctx context.Context, canonical string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	account, name := split(canonical)
+	in := &sqs.GetQueueUrlInput{QueueName: &name}
+	if account != "" {
+		in.QueueOwnerAWSAccountId = &account
+	}
+	out, err := s.cfg.Client.GetQueueUrl(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if out.QueueUrl == nil {
+		return "", errors.New("the server gave no URL for it")
+	}
+	return *out.QueueUrl, nil
+}
+
+func (s *Source) attributes(ctx context.Context, url string, names ...types.QueueAttributeName) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := s.cfg.Client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: names})
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
+}

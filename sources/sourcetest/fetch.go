@@ -233,13 +233,20 @@ func payload(tb testing.TB, w *world) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range big {
 		big[i] = byte(rnd.Uint32())
+		if w.Text {
+			big[i] = 'a' + big[i]%26
+		}
+	}
+	small := []byte(nil)
+	if w.Text {
+		small = []byte("1")
 	}
 	w.sendOne(tb, name, "1", big)
-	w.sendOne(tb, name, "2", nil)
+	w.sendOne(tb, name, "2", small)
 	r := w.open(tb, name)
 	ms := w.fetch(tb, r, 2)
 	for range 2 {
-		w.want(tb, ms, string(big), "")
+		w.want(tb, ms, string(big), string(small))
 	}
 	rc, err := ms[0].Open(w.ctx(tb)) // closed in the middle
 	if err != nil {

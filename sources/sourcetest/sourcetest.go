@@ -47,6 +47,8 @@ type Fixture struct {
 	Spellings map[string]string
 	// MaxBody is the greatest body that the suite sends. Defaults to 4 MiB.
 	MaxBody int
+	// Text says that a body must be text and not empty. The suite then sends such bodies only.
+	Text bool
 	// BurnsOnClose says that the source cannot give back without counting an attempt.
 	BurnsOnClose bool
 }

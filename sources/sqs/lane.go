@@ -17,9 +17,9 @@ type entry struct {
 	raw     types.Message
 	id      string
 	receipt string
-	seq     string // of a FIFO queue: longer is later, then by its digits
-	count   int    // receives, as SQS counts them
-	retries int    // failures reported here that cost no receive
+	seq     string    // of a FIFO queue: longer is later, then by its digits
+	count   int       // receives, as SQS counts them
+	retries int       // failures reported here that cost no receive
 	until   time.Time // the end of its visibility, or before it
 	since   time.Time // of its receipt, or before it: the end of 12 hours counts from here
 	payload *payload  // nil: the body is in the message
@@ -37,6 +37,7 @@ type entry struct {
 // standard queue.
 type lane struct {
 	group   string
+	place   int // in the order of arrival
 	entries []*entry
 	due     time.Time     // when to extend it
 	calling chan struct{} // closed when the extension that runs has ended; nil: none runs
@@ -116,7 +117,9 @@ func (la *lane) extendable() int {
 // attempt is the number of the attempt that an entry is for.
 func (e *entry) attempt() int { return max(e.count, 1) + e.retries }
 
-func attribute(m *types.Message, name types.MessageSystemAttributeName) string { return m.Attributes[string(name)] }
+func attribute(m *types.Message, name types.MessageSystemAttributeName) string {
+	return m.Attributes[string(name)]
+}
 
 func number(s string) int {
 	n, err := strconv.Atoi(s)

@@ -174,7 +174,8 @@ func (r *reader) accept(ms []types.Message, sent time.Time) (finished []*entry) 
 		}
 		la := r.lanes[key]
 		if la == nil {
-			la = &lane{group: key, due: due}
+			r.places++
+			la = &lane{group: key, place: r.places, due: due}
 			r.lanes[key] = la
 		}
 		if la.lost { // it is ours again, but for what was handed out of it and does not come again

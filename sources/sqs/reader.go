@@ -31,6 +31,7 @@ type reader struct {
 	byID     map[string]*entry
 	out      map[*rebalancer.Message]*entry
 	ready    []*lane
+	places   int // lanes that there were
 	opening  int // entries whose payload is being opened
 
 	polls    int // receives that run
@@ -146,6 +147,15 @@ func (r *reader) queue(la *lane) {
 	la.queued = true
 	r.ready = append(r.ready, la)
 	signal(r.wake)
+}
+
+// queueFirst is queue for what was handed out before: it goes in front of what arrived after it.
+func (r *reader) queueFirst(la *lane) {
+	if r.queue(la); len(r.ready) > 0 && r.ready[len(r.ready)-1] == la {
+		i := slices.IndexFunc(r.ready, func(other *lane) bool { return other.place >= la.place })
+		copy(r.ready[i+1:], r.ready[i:len(r.ready)-1])
+		r.ready[i] = la
+	}
 }
 
 // drop forgets an entry, and its lane when it was the last.

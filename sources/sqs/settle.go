@@ -149,7 +149,7 @@ func (r *reader) again(e *entry, delay time.Duration) {
 		return
 	}
 	if delay <= 0 {
-		r.queue(e.lane)
+		r.queueFirst(e.lane)
 		return
 	}
 	e.resting = true
@@ -158,7 +158,7 @@ func (r *reader) again(e *entry, delay time.Duration) {
 		defer r.mu.Unlock()
 		e.resting = false
 		if !r.closed && r.byID[e.id] == e {
-			r.queue(e.lane)
+			r.queueFirst(e.lane)
 		}
 	})
 }
@@ -321,4 +321,3 @@ func retryDelay(j job) time.Duration {
 	d += rand.N(d/4 + time.Second)
 	return max(time.Second, min(d+time.Second-1, mostHeld-time.Since(j.entry.since)-time.Second).Truncate(time.Second))
 }
-

@@ -75,3 +75,4 @@ exec 9>"$CACHE/lock"
 flock 9
 packages
 newer
+. "${0%/*}/servers/fauxqs.sh" && fauxqs

@@ -47,22 +47,27 @@ func Need(t testing.TB, root string, binaries ...string) string {
 	return ""
 }
 
+// servers is the folder in which scripts/servers.sh keeps what comes from no package of this machine.
+func servers(t testing.TB) string {
+	t.Helper()
+	if cache := os.Getenv("REBAL_SERVERS"); cache != "" {
+		return cache
+	}
+	home := os.Getenv("XDG_CACHE_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			Missing(t, "a home directory, or REBAL_SERVERS: "+err.Error())
+		}
+		home = filepath.Join(user, ".cache")
+	}
+	return filepath.Join(home, "rebalancer-servers")
+}
+
 // Root is the root of the next release of Debian that scripts/servers.sh makes. Else see Missing.
 func Root(t testing.TB) string {
 	t.Helper()
-	cache := os.Getenv("REBAL_SERVERS")
-	if cache == "" {
-		home := os.Getenv("XDG_CACHE_HOME")
-		if home == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				Missing(t, "a home directory, or REBAL_SERVERS: "+err.Error())
-			}
-			home = filepath.Join(user, ".cache")
-		}
-		cache = filepath.Join(home, "rebalancer-servers")
-	}
-	root := filepath.Join(cache, "trixie")
+	root := filepath.Join(servers(t), "trixie")
 	if _, err := os.Stat(filepath.Join(root, ".complete")); err != nil {
 		Missing(t, "the root of Debian trixie "+root)
 	}

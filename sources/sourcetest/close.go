@@ -22,7 +22,7 @@ func closeGivesBack(tb testing.TB, w *world) {
 	}
 	bodies = append(bodies, w.send(tb, name, 2)...)
 	r = w.open(tb, name)
-	again := w.fetch(tb, r, 9)
+	again := w.arrange(tb, w.fetch(tb, r, 9))
 	w.want(tb, again, append([]string{bodies[1], bodies[3], bodies[5]}, bodies[6:]...)...)
 	for i, m := range again {
 		if m.Fence != w.fence {
@@ -83,7 +83,7 @@ func lateSettle(tb testing.TB, w *world) {
 		tb.Fatalf("%d messages left after a late Settle, want 2", n)
 	}
 	next := w.open(tb, name)
-	again := w.fetch(tb, next, 2)
+	again := w.arrange(tb, w.fetch(tb, next, 2))
 	w.want(tb, again, bodies...)
 	w.settle(tb, next, sources.Done, ms...) // of the other Reader: not known here
 	if n := w.Left(name); n != 2 {

@@ -22,7 +22,7 @@ func done(tb testing.TB, w *world) {
 		tb.Fatal(err)
 	}
 	r = w.open(tb, name)
-	w.want(tb, w.fetch(tb, r, 2), bodies[1], bodies[4])
+	w.want(tb, w.arrange(tb, w.fetch(tb, r, 2)), bodies[1], bodies[4])
 	w.none(tb, r)
 }
 

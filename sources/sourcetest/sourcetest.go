@@ -49,6 +49,8 @@ type Fixture struct {
 	MaxBody int
 	// Text says that a body must be text and not empty. The suite then sends such bodies only.
 	Text bool
+	// ReordersOnClose says that what Close gives back comes in any order, and perhaps after later messages.
+	ReordersOnClose bool
 	// BurnsOnClose says that the source cannot give back without counting an attempt.
 	BurnsOnClose bool
 }

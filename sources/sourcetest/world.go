@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +108,15 @@ func (w *world) fetch(tb testing.TB, r sources.Reader, n int) []*rebalancer.Mess
 			tb.Fatalf("Fetch(max %d) returned %d messages", n-len(ms), len(got))
 		}
 		ms = append(ms, got...)
+	}
+	return ms
+}
+
+// arrange puts messages that were given back into the order in which they were sent, where the source promises none.
+func (w *world) arrange(tb testing.TB, ms []*rebalancer.Message) []*rebalancer.Message {
+	tb.Helper()
+	if w.ReordersOnClose {
+		slices.SortFunc(ms, func(a, b *rebalancer.Message) int { return strings.Compare(w.body(tb, a), w.body(tb, b)) })
 	}
 	return ms
 }

@@ -38,7 +38,7 @@ func fixture(tb testing.TB, suffix string, change func(*Config)) *sourcetest.Fix
 	cfg := quick(server)
 	change(&cfg)
 	s := newSource(tb, cfg)
-	f := fixtureOf(s, suffix)
+	f := fixtureOf(s, place{sqstest.Account, sqstest.Region}, "", suffix)
 	for _, name := range f.Resources {
 		server.Create(name, nil)
 		server.Create(strings.TrimSuffix(name, fifoSuffix)+"-failed"+suffix, nil)
@@ -58,29 +58,39 @@ func fixture(tb testing.TB, suffix string, change func(*Config)) *sourcetest.Fix
 	return f
 }
 
-// fixtureOf is what does not depend on the server.
-func fixtureOf(s *Source, suffix string) *sourcetest.Fixture {
-	orders := "orders" + suffix
-	other := "999999999999/orders" + suffix
+// place is where queues are.
+type place struct{ account, region string }
+
+func (p place) url(name string) string {
+	return "https://sqs." + p.region + ".amazonaws.com/" + p.account + "/" + name
+}
+func (p place) arn(name string) string {
+	return "arn:aws:sqs:" + p.region + ":" + p.account + ":" + name
+}
+
+// fixtureOf is what does not depend on the server. Names begin with prefix.
+func fixtureOf(s *Source, p place, prefix, suffix string) *sourcetest.Fixture {
+	orders := prefix + "orders" + suffix
+	other := "999999999999/" + orders
 	return &sourcetest.Fixture{
 		Source:    s,
-		Resources: []string{orders, "a" + suffix, "under_score-AND" + suffix, "Orders" + suffix},
+		Resources: []string{orders, prefix + "a" + suffix, prefix + "under_score-AND" + suffix, prefix + "Orders" + suffix},
 		Missing:   "missing" + suffix,
 		Same: [][]string{
-			{other, "arn:aws:sqs:" + sqstest.Region + ":" + strings.Replace(other, "/", ":", 1)},
-			{sqstest.URL(orders), sqstest.ARN(orders)},
+			{other, "arn:aws:sqs:" + p.region + ":" + strings.Replace(other, "/", ":", 1)},
+			{p.url(orders), p.arn(orders)},
 		},
 		Wrong: []string{
 			"a b", "a/b", "1/orders", "orders.fifo.fifo", ".fifo", "a.b", strings.Repeat("x", 81), "arn:aws:sqs:orders",
-			"arn:aws:sns:" + sqstest.Region + ":" + sqstest.Account + ":orders", "https://example.com/orders", "ftp://sqs.eu-central-1.amazonaws.com/123456789012/orders",
-			"https://sqs.us-east-1.amazonaws.com/123456789012/orders", "arn:aws:sqs:us-east-1:123456789012:orders", sqstest.URL(orders) + "?x=1",
+			"arn:aws:sns:" + p.region + ":" + p.account + ":orders", "https://example.com/orders", "ftp://sqs.eu-central-1.amazonaws.com/123456789012/orders",
+			"https://sqs.ap-south-1.amazonaws.com/123456789012/orders", "arn:aws:sqs:ap-south-1:123456789012:orders", p.url(orders) + "?x=1",
 		},
 		Spellings: map[string]string{
-			sqstest.URL(orders): orders, sqstest.ARN(orders): orders, sqstest.Account + "/" + orders: orders,
-			"https://eu-central-1.queue.amazonaws.com/123456789012/" + orders:           orders,
-			"http://localhost:4566/123456789012/" + orders:                              orders,
-			"https://sqs-fips.eu-central-1.amazonaws.com/999999999999/" + orders:        other,
-			"https://vpce-1.sqs.eu-central-1.vpce.amazonaws.com/999999999999/" + orders: other,
+			p.url(orders): orders, p.arn(orders): orders, p.account + "/" + orders: orders,
+			"https://" + p.region + ".queue.amazonaws.com/" + p.account + "/" + orders: orders,
+			"http://localhost:4566/" + p.account + "/" + orders:                        orders,
+			"https://sqs-fips." + p.region + ".amazonaws.com/" + other:                 other,
+			"https://vpce-1.sqs." + p.region + ".vpce.amazonaws.com/" + other:          other,
 			other: other,
 		},
 		Text: true, MaxBody: 200 << 10, BurnsOnClose: true,

@@ -174,3 +174,35 @@ func TestActiveMayTakeWhatIsNotPaused(t *testing.T) {
 		t.Fatalf("r goes to %q", p.next["r"])
 	}
 }
+
+// What no live node may take is told once, not again when another resource joins it.
+func TestUnplacedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	m := joined(ResourceBarrier)
+	m.elected(4)
+	told := func(unplaced ...string) (names []string) {
+		m.out = nil
+		m.lead.unplaced = unplaced
+		m.reportUnplaced()
+		for _, a := range m.out {
+			if n, ok := a.(Notify); ok {
+				names = append(names, n.Resource)
+			}
+		}
+		return names
+	}
+	for _, step := range []struct{ unplaced, told []string }{
+		{[]string{"b"}, []string{"b"}}, {[]string{"a", "b"}, []string{"a"}}, {[]string{"a", "b"}, nil}, {[]string{"b"}, nil}, {[]string{"a", "b", "c"}, []string{"a", "c"}}, {nil, nil},
+	} {
+		if got := told(step.unplaced...); !slices.Equal(got, step.told) {
+			t.Errorf("%v: told %v, want %v", step.unplaced, got, step.told)
+		}
+	}
+	var many []string
+	for i := range 12 {
+		many = append(many, fmt.Sprintf("m%02d", i))
+	}
+	if got := told(many...); len(got) != 11 || got[10] != "" {
+		t.Errorf("of 12 it told %q, want 10 and a line for the others", got)
+	}
+}

@@ -202,18 +202,23 @@ func later(n int) string {
 	return fmt.Sprintf(", %d more later", n)
 }
 
-// reportUnplaced tells of resources that no live node may take, when they changed.
+// reportUnplaced tells of resources that no live node may take any more; of each once, until a node may take it.
 func (m *Machine) reportUnplaced() {
 	l := &m.lead
 	if slices.Equal(l.unplaced, l.reported) {
 		return
 	}
-	l.reported = slices.Clone(l.unplaced)
-	for i, name := range l.unplaced {
-		if i == 10 {
-			m.notify(Notify{Kind: KindResources, Reason: fmt.Sprintf("and %d more that no live node may take", len(l.unplaced)-10)})
-			break
+	told := 0
+	for _, name := range l.unplaced {
+		if _, known := slices.BinarySearch(l.reported, name); known {
+			continue
 		}
-		m.notify(Notify{Kind: KindResources, Resource: name, Reason: "no live node may take it"})
+		if told++; told <= 10 {
+			m.notify(Notify{Kind: KindResources, Resource: name, Reason: "no live node may take it"})
+		}
 	}
+	if told > 10 {
+		m.notify(Notify{Kind: KindResources, Reason: fmt.Sprintf("and %d more that no live node may take", told-10)})
+	}
+	l.reported = slices.Clone(l.unplaced)
 }

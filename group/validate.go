@@ -156,6 +156,11 @@ func (c Config) validateTimes(v *violations) {
 	v.add(t.Margin > 0, "Tuning.Margin", t.Margin, "it must be above 0")
 	v.add(2*t.Margin < c.TTL, "Tuning.Margin", t.Margin, fmt.Sprintf("it must be below TTL/2 (%v)", c.TTL/2))
 	v.add(t.Renew < c.TTL-t.Margin, "Tuning.Renew", t.Renew, fmt.Sprintf("it must be below TTL − Tuning.Margin (%v)", c.TTL-t.Margin))
+	if h, ok := c.Source.(sources.Holder); ok {
+		held := h.HeldFor()
+		v.add(held == 0 || held+t.Renew < c.TTL-t.Margin, "TTL", c.TTL, fmt.Sprintf(
+			"the source's server may hold messages of a node that froze for %v: with Tuning.Renew (%v) that must be below TTL − Tuning.Margin (%v)", held, t.Renew, c.TTL-t.Margin))
+	}
 	v.add(t.Debounce > 0, "Tuning.Debounce", t.Debounce, "it must be above 0")
 	v.add(t.DebounceMax >= t.Debounce, "Tuning.DebounceMax", t.DebounceMax, fmt.Sprintf("it must be at least Tuning.Debounce (%v)", t.Debounce))
 }

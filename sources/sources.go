@@ -94,3 +94,10 @@ type Discoverer interface {
 type Prefetcher interface {
 	Prefetch() bool
 }
+
+// Holder is optional for a Source. HeldFor is how long at most its server may go on holding messages for a node that froze
+// or was cut off; 0 for not at all. A group refuses a TTL within which such a node could lose a resource while the server
+// still takes it for the consumer: HeldFor + Tuning.Renew must be below TTL − Tuning.Margin.
+type Holder interface {
+	HeldFor() time.Duration
+}

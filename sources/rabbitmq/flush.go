@@ -1,0 +1,120 @@
+package rabbitmq
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// flushIdle is how long acknowledgements wait for others, flushMost how long at most while others come.
+	flushIdle = 5 * time.Millisecond
+	flushMost = 100 * time.Millisecond
+	// flushSingle is how long one waits for a lower message that is still being worked, before it is sent by itself.
+	flushSingle = time.Second
+)
+
+// flusher sends acknowledgements. One at a time: the broker takes an acknowledgement up to a tag amiss when it was told of
+// that tag before.
+type flusher struct {
+	r     *reader
+	send  sync.Mutex // held while acknowledgements are taken and written
+	timer *time.Timer
+
+	// Guarded by the reader's mutex.
+	armed   bool
+	pending int       // settled when the timer was armed
+	since   time.Time // of the first that waits
+	stopped bool
+}
+
+func newFlusher(r *reader) *flusher {
+	f := &flusher{r: r}
+	f.timer = time.AfterFunc(time.Hour, f.tick)
+	f.timer.Stop()
+	return f
+}
+
+// some sends what is due, or everything that is settled in a row at once, and sees to it that the rest is sent later.
+func (f *flusher) some(l *live, now bool) {
+	f.r.mu.Lock()
+	half := max(1, l.prefetch/2)
+	due := now || l.window.pending() >= half || l.window.above >= half
+	f.r.mu.Unlock()
+	if due {
+		f.write(l)
+	}
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	if f.r.live == l {
+		f.armLocked(l)
+	}
+}
+
+// armLocked starts the timer if something waits; the reader's mutex is held.
+func (f *flusher) armLocked(l *live) {
+	if f.armed || f.stopped || l.window.pending() == 0 && l.window.above == 0 {
+		return
+	}
+	wait := flushIdle
+	if l.window.pending() == 0 {
+		wait = flushSingle / 4
+	}
+	f.armed, f.pending, f.since = true, l.window.pending(), time.Now()
+	f.timer.Reset(wait)
+}
+
+// tick sends what has waited long enough.
+func (f *flusher) tick() {
+	f.r.mu.Lock()
+	l := f.r.live
+	f.armed = false
+	if l == nil || f.stopped {
+		f.r.mu.Unlock()
+		return
+	}
+	if n := l.window.pending(); n > f.pending && f.pending > 0 && time.Since(f.since) < flushMost {
+		f.armed, f.pending = true, n
+		f.timer.Reset(flushIdle)
+		f.r.mu.Unlock()
+		return
+	}
+	f.r.mu.Unlock()
+	f.some(l, true)
+}
+
+// write acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
+// what the broker may send or the reader closes. Errors mean that the channel is lost, which the pump notices; the messages
+// come again.
+func (f *flusher) write(l *live) {
+	f.send.Lock()
+	defer f.send.Unlock()
+	f.r.mu.Lock()
+	if f.r.live != l {
+		f.r.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	tag, some := l.window.ack()
+	before := now.Add(-flushSingle)
+	if f.r.closed || l.window.above >= max(1, l.prefetch/2) {
+		before = now
+	}
+	singles := l.window.single(before)
+	f.r.mu.Unlock()
+	if some && l.ch.Ack(tag, true) != nil {
+		return
+	}
+	for _, tag := range singles {
+		if l.ch.Ack(tag, false) != nil {
+			return
+		}
+	}
+}
+
+// stop ends the timer.
+func (f *flusher) stop() {
+	f.r.mu.Lock()
+	f.stopped = true
+	f.r.mu.Unlock()
+	f.timer.Stop()
+}

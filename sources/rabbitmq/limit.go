@@ -1,0 +1,80 @@
+package rabbitmq
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// defaultLimit is the delivery limit of quorum queues from RabbitMQ 4.0 on, where nothing else was said.
+const defaultLimit = 20
+
+// limit is how often the broker takes a message of a queue back; 0 when that is not known, or not limited, or when there is
+// no place to put such a message before.
+func (s *Source) limit(c *conn, f facts) int {
+	switch {
+	case s.DeadLetter.none() || s.DeliveryLimit < 0 || f.kind == typeClassic:
+		return 0
+	case s.DeliveryLimit > 0:
+		return s.DeliveryLimit
+	case f.limit != 0:
+		return max(f.limit, 0)
+	}
+	major, _, _ := strings.Cut(c.version(), ".")
+	if n, err := strconv.Atoi(major); err == nil && n >= 4 {
+		return defaultLimit
+	}
+	return 0
+}
+
+// last tells whether a message, returned once more, might be returned for the last time: after that the broker drops it, or
+// moves it where it was told to. One return is left for a crash of ours meanwhile.
+func (l *live) last(e *entry) bool {
+	return l.limit > 0 && e.returns >= max(1, l.limit-1) && e.state == arrived && e.marker == nil
+}
+
+// special does what is to be done with the next entry instead of handing it out. The first failure is returned; those after
+// it are waited out, because a channel that is closed for them would return the message once more.
+func (r *reader) special(ctx context.Context, l *live, e *entry) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ended, cancel)()
+	var err error
+	if e.marker != nil {
+		err = e.marker.pass(ctx, l.conn)
+	} else {
+		err = r.bury(ctx, e)
+	}
+	switch {
+	case r.ended.Err() != nil:
+		return sources.ErrClosed
+	case err != nil:
+		if l.failures++; l.failures == 1 {
+			return err
+		}
+		sleep(ctx, wait(l.failures))
+		return nil
+	}
+	l.failures = 0
+	r.mu.Lock()
+	if r.live == l {
+		at := l.window.find(l.window.take(e, r.renew))
+		r.done(l, at, time.Now())
+	}
+	r.mu.Unlock()
+	r.flush.some(l, true)
+	return nil
+}
+
+// bury moves a message to the dead-letter place that no handler shall see again.
+func (r *reader) bury(ctx context.Context, e *entry) error {
+	if err := r.source.dead.put(ctx, r.claim, e, e.returns, errLimit); err != nil {
+		return err
+	}
+	r.source.Logger.Warn("rabbitmq: message moved to the dead-letter place: it was returned so often that the delivery limit is near",
+		"queue", r.claim.Resource, "message", e.d.MessageId, "returns", e.returns)
+	return nil
+}

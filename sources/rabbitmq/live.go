@@ -1,0 +1,179 @@
+package rabbitmq
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// errCancelled is why a consumer ended that the broker cancelled.
+var errCancelled = errors.New("the broker cancelled the consumer: the queue was deleted or moved, or an acknowledgement came too late")
+
+// live is one channel that consumes, from its opening to its loss. Deliveries are known by their tags, which mean nothing
+// beyond it.
+type live struct {
+	conn   *conn
+	ch     *amqp.Channel
+	closed chan *amqp.Error // the reason, once
+	cancel chan string      // by the broker
+	counts bool             // the queue counts returns: it is a quorum queue
+	limit  int              // of returns, at the broker; 0: none, or there is no place to put a message before
+
+	// Of whoever begins, then of the pump.
+	tag       string
+	consumers int // so far on this channel
+	in        <-chan amqp.Delivery
+
+	failures int // in a row, of what Fetch does with the next message itself
+
+	tune   chan struct{} // of capacity 1: the prefetch shall change
+	quit   chan struct{} // closed: pump no more
+	pumped chan struct{} // closed by the pump at its end
+
+	// Guarded by the reader's mutex.
+	window   window
+	prefetch int  // at the broker
+	want     int  // what it shall be
+	careful  bool // one message at a time, until one that was never delivered before is done
+	pace     pace
+}
+
+// begin opens a channel and consumes the queue when nobody else does.
+func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
+	ch, err := r.free(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	l := &live{
+		conn: c, ch: ch, closed: ch.NotifyClose(make(chan *amqp.Error, 1)), cancel: ch.NotifyCancel(make(chan string, 1)),
+		tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}),
+	}
+	if err = r.prepare(ctx, l); err == nil {
+		l.in, err = r.consume(ctx, l, l.prefetch)
+	}
+	if err != nil {
+		_ = c.call(ctx, ch.Close)
+		return nil, err
+	}
+	return l, nil
+}
+
+// prepare decides how to begin. Only quorum queues count returns: for others nothing is lost by a quick start.
+func (r *reader) prepare(ctx context.Context, l *live) error {
+	f, err := r.source.facts(ctx, l.conn, r.claim.Resource)
+	if err != nil {
+		return err
+	}
+	l.counts, l.limit = f.kind != typeClassic, r.source.limit(l.conn, f)
+	l.careful = l.counts && !r.source.EagerStart
+	l.prefetch = cmp.Or(r.source.Prefetch, eagerPrefetch)
+	if l.careful {
+		l.prefetch = 1
+	}
+	l.want = l.prefetch
+	return nil
+}
+
+// stop closes the channel, which gives back what is in hand, and waits for the broker's word.
+func (l *live) stop(ctx context.Context) error {
+	err := l.conn.call(ctx, l.ch.Close)
+	if errors.Is(err, amqp.ErrClosed) || l.conn.IsClosed() {
+		return nil // it gave back before
+	}
+	return err
+}
+
+// pump takes deliveries in until the channel is lost or the reader closes it.
+func (r *reader) pump(l *live) {
+	defer close(l.pumped)
+	for {
+		select {
+		case d, ok := <-l.in:
+			if !ok {
+				r.lost(l, l.reason())
+				return
+			}
+			r.arrived(l, &d)
+		case <-l.tune:
+			if err := r.retune(l); err != nil {
+				r.lost(l, err)
+				return
+			}
+		case <-l.quit:
+			return
+		}
+	}
+}
+
+// arrived takes one delivery into the window.
+func (r *reader) arrived(l *live, d *amqp.Delivery) {
+	e := newEntry(d, r.claim, l.counts)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live != l {
+		return // the reader was closed
+	}
+	l.window.add(e)
+	r.signalLocked()
+}
+
+// retune changes the prefetch: a consumer has that of its beginning, so another one takes its place on the channel. What
+// the first was sent stays in hand, and the second is sent what comes after.
+func (r *reader) retune(l *live) error {
+	r.mu.Lock()
+	want := l.want
+	same := want == l.prefetch
+	r.mu.Unlock()
+	if same {
+		return nil
+	}
+	if err := l.conn.call(r.ended, func() error { return l.ch.Cancel(l.tag, false) }); err != nil {
+		return fmt.Errorf("change the prefetch: %w", err)
+	}
+	for d := range l.in { // what came before the broker's word
+		r.arrived(l, &d)
+	}
+	in, err := r.consume(r.ended, l, want)
+	if err != nil {
+		return fmt.Errorf("change the prefetch: %w", err)
+	}
+	l.in = in
+	r.mu.Lock()
+	l.prefetch = want
+	r.mu.Unlock()
+	return nil
+}
+
+// reason is why the deliveries ended.
+func (l *live) reason() error {
+	select {
+	case e := <-l.closed:
+		if e != nil {
+			return fmt.Errorf("the channel was closed: %w", e)
+		}
+	default:
+	}
+	select {
+	case <-l.cancel:
+		return errCancelled
+	default:
+	}
+	return errors.New("the channel was closed")
+}
+
+// lost gives a channel up. What is in hand will be delivered again, by another channel: the first must be closed before that,
+// since it still holds what is in hand when only its consumer was cancelled.
+func (r *reader) lost(l *live, why error) {
+	if err := l.stop(context.Background()); err != nil {
+		_ = l.conn.wire.Close()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live == l && !r.closed {
+		r.live, r.why = nil, why
+		r.signalLocked()
+	}
+}

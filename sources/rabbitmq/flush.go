@@ -89,7 +89,7 @@ func (f *flusher) write(l *live) {
 	f.send.Lock()
 	defer f.send.Unlock()
 	f.r.mu.Lock()
-	if f.r.live != l {
+	if f.r.live != l || l.want != l.prefetch && !f.r.closed { // the latter: when the prefetch is changed, or kept
 		f.r.mu.Unlock()
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -89,62 +90,46 @@ func (l *live) stop(ctx context.Context) error {
 // pump takes deliveries in until the channel is lost or the reader closes it.
 func (r *reader) pump(l *live) {
 	defer close(l.pumped)
+	patience := time.NewTimer(time.Hour)
+	defer patience.Stop()
 	for {
+		changing := false
 		select {
 		case d, ok := <-l.in:
 			if !ok {
 				r.lost(l, l.reason())
 				return
 			}
-			r.arrived(l, &d)
+			changing = r.arrived(l, &d)
 		case <-l.tune:
-			if err := r.retune(l); err != nil {
-				r.lost(l, err)
-				return
-			}
+			changing = true
+			patience.Reset(tuneWait)
+		case <-patience.C:
+			r.keepPrefetch(l)
 		case <-l.quit:
+			return
+		}
+		if !changing {
+			continue
+		}
+		if err := r.retune(l); err != nil {
+			r.lost(l, fmt.Errorf("change the prefetch: %w", err))
 			return
 		}
 	}
 }
 
-// arrived takes one delivery into the window.
-func (r *reader) arrived(l *live, d *amqp.Delivery) {
+// arrived takes one delivery into the window. It tells whether the prefetch is to be changed and may be.
+func (r *reader) arrived(l *live, d *amqp.Delivery) bool {
 	e := newEntry(d, r.claim, l.counts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live != l {
-		return // the reader was closed
+		return false // the reader was closed
 	}
 	l.window.add(e)
 	r.signalLocked()
-}
-
-// retune changes the prefetch: a consumer has that of its beginning, so another one takes its place on the channel. What
-// the first was sent stays in hand, and the second is sent what comes after.
-func (r *reader) retune(l *live) error {
-	r.mu.Lock()
-	want := l.want
-	same := want == l.prefetch
-	r.mu.Unlock()
-	if same {
-		return nil
-	}
-	if err := l.conn.call(r.ended, func() error { return l.ch.Cancel(l.tag, false) }); err != nil {
-		return fmt.Errorf("change the prefetch: %w", err)
-	}
-	for d := range l.in { // what came before the broker's word
-		r.arrived(l, &d)
-	}
-	in, err := r.consume(r.ended, l, want)
-	if err != nil {
-		return fmt.Errorf("change the prefetch: %w", err)
-	}
-	l.in = in
-	r.mu.Lock()
-	l.prefetch = want
-	r.mu.Unlock()
-	return nil
+	return l.full()
 }
 
 // reason is why the deliveries ended.

@@ -1,6 +1,9 @@
 package rabbitmq
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 const (
 	maxAdapted    = 200      // messages
@@ -55,7 +58,7 @@ func (p *pace) measure(now time.Time, out int, must bool) (int, bool) {
 // adapt follows the pace; r.mu is held. The prefetch changes only when it is wrong by much: a change costs some round trips.
 func (r *reader) adapt(l *live, now time.Time, out int) {
 	n, ok := l.pace.measure(now, out, false)
-	if !ok || l.careful || r.source.Prefetch > 0 {
+	if !ok || l.careful || r.source.Prefetch > 0 || 2*l.window.unacked() < l.prefetch {
 		return
 	}
 	if 2*n <= l.want || 2*n >= 3*l.want {
@@ -80,7 +83,7 @@ func (r *reader) relax(l *live) {
 func (r *reader) feed(l *live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.live != l || l.careful || r.source.Prefetch > 0 || l.window.len() < l.prefetch || l.want != l.prefetch {
+	if r.live != l || l.careful || r.source.Prefetch > 0 || l.window.unacked() < l.prefetch || l.want != l.prefetch {
 		return
 	}
 	n := min(2*l.prefetch, maxAdapted, max(1, maxAhead*l.window.len()/max(1, l.window.bytes)))
@@ -100,4 +103,49 @@ func (l *live) wants(prefetch int) {
 	case l.tune <- struct{}{}:
 	default:
 	}
+}
+
+// tuneWait is how long acknowledgements wait for a change of the prefetch to become possible.
+const tuneWait = 100 * time.Millisecond
+
+// full tells whether the prefetch is to be changed and may be; the reader's mutex is held. What is on its way to a consumer that
+// is cancelled goes back to a quorum queue, on RabbitMQ 3.10 to its end. So the change is made when nothing can be on its
+// way: the broker has sent all that it may, and no acknowledgement allows it more (see flusher.write).
+func (l *live) full() bool { return l.want != l.prefetch && l.window.unacked() >= l.prefetch }
+
+// retune changes the prefetch if it may: a consumer has that of its beginning, so another one takes its place on the channel.
+// What the first was sent stays in hand, and the second is sent what comes after.
+func (r *reader) retune(l *live) error {
+	r.mu.Lock()
+	want, full := l.want, l.full()
+	r.mu.Unlock()
+	if !full {
+		return nil
+	}
+	ctx := context.Background() // Close waits: what is settled is still to be acknowledged on this channel
+	if err := l.conn.call(ctx, func() error { return l.ch.Cancel(l.tag, false) }); err != nil {
+		return err
+	}
+	for d := range l.in {
+		r.arrived(l, &d)
+	}
+	in, err := r.consume(ctx, l, want)
+	if err != nil {
+		return err
+	}
+	l.in = in
+	r.mu.Lock()
+	l.prefetch = want
+	l.want = want
+	r.mu.Unlock()
+	r.flush.some(l, true)
+	return nil
+}
+
+// keepPrefetch gives a change up that did not become possible: the queue has too few messages for it to matter.
+func (r *reader) keepPrefetch(l *live) {
+	r.mu.Lock()
+	l.want = l.prefetch
+	r.mu.Unlock()
+	r.flush.some(l, true)
 }

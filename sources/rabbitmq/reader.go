@@ -175,7 +175,7 @@ func (r *reader) poll(max int) (polled, error) {
 		return got, nil
 	}
 	r.waiting = got.special == nil
-	got.starved = l.window.len() >= l.prefetch && !held
+	got.starved = l.window.unacked() >= l.prefetch && !held
 	return got, nil
 }
 

@@ -42,7 +42,8 @@ type window struct {
 	low   int    // all before are done
 	above int    // done at low or later
 	backs int    // in state back
-	bytes int    // bodies
+	bytes int    // bodies of what is not done
+	told  int    // in state told
 	out   int    // in state out
 }
 
@@ -62,6 +63,9 @@ func (w *window) add(e *entry) {
 }
 
 func (w *window) len() int { return len(w.list) - w.head }
+
+// unacked is how many the broker counts against the prefetch: it may send no more when that is reached.
+func (w *window) unacked() int { return w.len() - w.told }
 
 // find returns the place of a message that is in the caller's hands, or -1. The delivery that the message carries says
 // where to look; a message from which it was taken is looked for.
@@ -148,8 +152,10 @@ func (w *window) pending() int { return w.low - w.head }
 // ack takes the tag up to which everything is settled, if that is new. The broker must not have been told of that very tag:
 // it looks for it, and finding none it closes the channel.
 func (w *window) ack() (tag uint64, ok bool) {
-	for i := w.low - 1; i >= w.head && !ok; i-- {
-		if w.list[i].state == done {
+	for i := w.low - 1; i >= w.head; i-- {
+		if w.list[i].state == told {
+			w.told--
+		} else if !ok {
 			tag, ok = w.base+uint64(i-w.head), true
 		}
 	}
@@ -168,6 +174,7 @@ func (w *window) single(before time.Time) []uint64 {
 	for i := w.low; i < w.next; i++ {
 		if e := w.list[i]; e.state == done && !e.since.After(before) {
 			e.state = told
+			w.told++
 			w.above--
 			tags = append(tags, w.base+uint64(i-w.head))
 		}

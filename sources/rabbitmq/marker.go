@@ -1,0 +1,138 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// A marker is what Partitions puts between the messages of its queues when their number changes. A reader hands none out. When all
+// before a marker is settled it lets the marker pass, which may take long; then it acknowledges the marker and goes on with what is behind.
+//
+// What one queue must know of another is told by tokens: queues without messages, made before the markers that name them. A marker
+// that tells deletes its tokens, one that waits is not passed as long as one of its tokens exists. All of that can be repeated.
+type marker struct {
+	kind   string
+	tokens []string
+}
+
+// The kinds of markers.
+const (
+	tells = "tell"
+	waits = "wait"
+)
+
+const (
+	headerMarker = "x-rebalancer-marker"
+	headerTokens = "x-rebalancer-tokens"
+
+	minPoll = 50 * time.Millisecond // between two looks at a token
+	maxPoll = time.Second
+)
+
+// markerOf returns the marker that a delivery is, or nil for a message.
+func markerOf(d *amqp.Delivery) *marker {
+	kind, ok := d.Headers[headerMarker].(string)
+	if !ok {
+		return nil
+	}
+	m := &marker{kind: kind}
+	list, _ := d.Headers[headerTokens].([]any)
+	for _, t := range list {
+		name, _ := t.(string)
+		m.tokens = append(m.tokens, name)
+	}
+	return m
+}
+
+// publishing is the message that the marker travels as.
+func (m *marker) publishing() amqp.Publishing {
+	tokens := make([]any, len(m.tokens))
+	for i, t := range m.tokens {
+		tokens[i] = t
+	}
+	return amqp.Publishing{
+		Headers: amqp.Table{headerMarker: m.kind, headerTokens: tokens}, DeliveryMode: amqp.Persistent, Timestamp: time.Now(),
+		ContentType: "text/plain", Type: headerMarker, Body: []byte("a marker of rebalancer's partitions: whoever loses it loses their order"),
+	}
+}
+
+// pass does what the marker is for. It returns nil when the reader may acknowledge the marker and go on. After an error it is called
+// again, on a connection that works; after the end of ctx it is not, and the marker goes back to the queue.
+func (m *marker) pass(ctx context.Context, c *conn) error {
+	for _, t := range m.tokens {
+		if !strings.HasPrefix(t, own) { // nobody deletes other queues by a header
+			return fmt.Errorf("a marker of partitions names the queue %q, which is none of theirs: remove that message", t)
+		}
+	}
+	var one func(context.Context, *conn, string) error
+	switch m.kind {
+	case tells:
+		one = deleteToken
+	case waits:
+		one = awaitToken
+	default:
+		return fmt.Errorf("a marker of partitions of the kind %q, which this version does not know: let newer nodes work this queue", m.kind)
+	}
+	for _, t := range m.tokens {
+		if err := one(ctx, c, t); err != nil {
+			return fmt.Errorf("a marker of partitions: queue %q: %w", t, err)
+		}
+	}
+	return nil
+}
+
+// deleteToken deletes a queue. One that is not there is no error.
+func deleteToken(ctx context.Context, c *conn, name string) error {
+	ch, err := c.channel(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.call(ctx, func() error {
+		_, err := ch.QueueDelete(name, false, false, false)
+		return err
+	})
+	var e *amqp.Error
+	if errors.As(err, &e) && e.Code == amqp.AccessRefused {
+		return fmt.Errorf("the user needs the right to configure queues named %s*: %w", own, err)
+	}
+	if err == nil {
+		_ = c.call(ctx, ch.Close)
+	}
+	return err
+}
+
+// awaitToken returns when there is no queue of that name.
+func awaitToken(ctx context.Context, c *conn, name string) error {
+	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
+		there, err := exists(ctx, c, name)
+		if err != nil || !there {
+			return err
+		}
+		if !sleep(ctx, pause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// exists tells whether there is a queue. One that cannot be reached is an error, never proof that there is none.
+func exists(ctx context.Context, c *conn, name string) (bool, error) {
+	_, err := inspect(ctx, c, name)
+	if err == nil {
+		return true, nil
+	}
+	var e *amqp.Error
+	if errors.As(err, &e) && e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue") {
+		return false, nil
+	}
+	if errors.Is(err, sources.ErrGone) { // in truth it is down: nobody is to take it for gone
+		return false, fmt.Errorf("the queue cannot be reached: %s", err)
+	}
+	return false, err
+}

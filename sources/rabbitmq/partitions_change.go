@@ -1,0 +1,280 @@
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// Create makes the exchange and n queues. Publish only when it has returned. An exchange that is there, of the right type and without bindings, is
+// taken as it is. Where the n are there already it changes nothing.
+func (p *Partitions) Create(ctx context.Context, n int) error {
+	return p.changing(ctx, "create", n, func(c *change) error {
+		begun, err := c.exists(ctx, c.creating())
+		if err != nil {
+			return err
+		}
+		have, err := p.count(ctx)
+		switch {
+		case errors.Is(err, errNotFound):
+		case err != nil:
+			return err
+		case have == n && !begun:
+			return nil
+		case have > n || have > 0 && !begun:
+			return fmt.Errorf("there are %d: change that by grow and shrink", have)
+		}
+		return c.create(ctx, n)
+	})
+}
+
+func (c *change) create(ctx context.Context, n int) error {
+	if err := c.declare(ctx, c.creating(), nil); err != nil {
+		return err
+	}
+	args := amqp.Table{}
+	if c.c.HashHeader != "" {
+		args["hash-header"] = c.c.HashHeader
+	}
+	if _, err := c.count(ctx); errors.Is(err, errNotFound) {
+		if err := c.call(ctx, func() error {
+			return c.ch.ExchangeDeclare(c.c.Exchange, "x-consistent-hash", true, false, false, false, args)
+		}); err != nil {
+			return fmt.Errorf("declare the exchange, which needs the plugin rabbitmq_consistent_hash_exchange: %w", err)
+		}
+	}
+	for i := range n {
+		if err := c.partition(ctx, i); err != nil {
+			return err
+		}
+		if err := c.bind(ctx, i); err != nil {
+			return err
+		}
+	}
+	return c.forget(ctx, c.creating())
+}
+
+// Grow appends queues until there are n. Some keys move to each new queue, none between the others. The messages in a new queue are held back until
+// all of the older queues have been worked up to the change; it returns before that, unless Wait is set.
+func (p *Partitions) Grow(ctx context.Context, n int) error {
+	return p.changing(ctx, "grow", n, func(c *change) error {
+		have, err := c.resume(ctx)
+		if err != nil {
+			return err
+		}
+		if n < have {
+			return fmt.Errorf("there are %d: shrink takes some away", have)
+		}
+		for k := have; k < n; k++ {
+			if err := c.grow(ctx, k); err != nil {
+				return err
+			}
+		}
+		return c.settle(ctx, n)
+	})
+}
+
+// grow appends queue k to those before it.
+func (c *change) grow(ctx context.Context, k int) error {
+	c.c.Progress(fmt.Sprintf("adding queue %q", c.queue(k)))
+	steps := []func() error{
+		func() error { return c.declare(ctx, c.growing(k), nil) },
+		func() error { return c.partition(ctx, k) },
+		func() error {
+			gate := marker{kind: waits}
+			for i := range k {
+				gate.tokens = append(gate.tokens, c.settled(k, i))
+				if err := c.declare(ctx, c.settled(k, i), nil); err != nil {
+					return err
+				}
+			}
+			return c.send(ctx, c.queue(k), gate) // before all messages
+		},
+		func() error { return c.bind(ctx, k) },
+		func() error { return c.pause(ctx) },
+		func() error { // behind the last message of each key that moved
+			for i := range k {
+				if err := c.send(ctx, c.queue(i), marker{kind: tells, tokens: []string{c.settled(k, i)}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		func() error { return c.forget(ctx, c.growing(k)) },
+	}
+	return do(steps)
+}
+
+func do(steps []func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *change) pause(ctx context.Context) error {
+	if !sleep(ctx, c.c.Pause) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// settle waits, where it is wanted, until no queue below n is held back.
+func (c *change) settle(ctx context.Context, n int) error {
+	for k := 1; c.c.Wait && k < n; k++ {
+		for i := range k {
+			if err := c.gone(ctx, c.settled(k, i), c.queue(i), "to be worked up to the change"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gone waits until a token is gone, and tells what for while that takes.
+func (c *change) gone(ctx context.Context, token, queue, what string) error {
+	told := time.Time{}
+	for wait := minPoll; ; wait = min(2*wait, maxPoll) {
+		there, err := c.exists(ctx, token)
+		if err != nil || !there {
+			return err
+		}
+		if time.Since(told) > 10*time.Second {
+			q, err := inspect(ctx, c.conn, queue)
+			if err != nil {
+				return err
+			}
+			c.c.Progress(fmt.Sprintf("waiting for queue %q %s: %d messages ready, %d consumers", queue, what, q.Messages, q.Consumers))
+			told = time.Now()
+		}
+		if !sleep(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}
+
+// Shrink takes the last queues away until there are n, at least 1. It returns when the messages in them are worked, which needs a running group; until
+// then the other queues stand still at the change.
+func (p *Partitions) Shrink(ctx context.Context, n int) error {
+	return p.changing(ctx, "shrink", n, func(c *change) error {
+		have, err := c.resume(ctx)
+		if err != nil {
+			return err
+		}
+		if n > have {
+			return fmt.Errorf("there are %d: grow adds some", have)
+		}
+		for k := have - 1; k >= n; k-- {
+			if err := c.shrink(ctx, k, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// shrink takes queue k away, the last one.
+func (c *change) shrink(ctx context.Context, k int, bound bool) error {
+	c.c.Progress(fmt.Sprintf("taking queue %q away", c.queue(k)))
+	if err := c.declare(ctx, c.shrinking(k), nil); err != nil {
+		return err
+	}
+	if bound {
+		if err := c.divert(ctx, k); err != nil {
+			return err
+		}
+	}
+	there, err := c.exists(ctx, c.queue(k))
+	for left := 1; there && err == nil && left > 0; { // once, but for who publishes into the queue itself
+		if left, err = c.drain(ctx, k); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { return c.forget(ctx, c.queue(k)) },
+		func() error { return c.forget(ctx, c.drained(k)) },
+		func() error { return c.forget(ctx, c.shrinking(k)) },
+	}
+	return do(steps)
+}
+
+// divert sends the keys of queue k to the others, which stop before the first message of them.
+func (c *change) divert(ctx context.Context, k int) error {
+	if err := c.declare(ctx, c.drained(k), nil); err != nil {
+		return err
+	}
+	for i := range k {
+		if err := c.send(ctx, c.queue(i), marker{kind: waits, tokens: []string{c.drained(k)}}); err != nil {
+			return err
+		}
+	}
+	return c.unbind(ctx, k)
+}
+
+// drain waits until everything in queue k is worked. It returns how many messages came later.
+func (c *change) drain(ctx context.Context, k int) (left int, err error) {
+	var q amqp.Queue
+	steps := []func() error{
+		func() error { return c.pause(ctx) },
+		func() error { return c.declare(ctx, c.drained(k), nil) },
+		func() error { return c.send(ctx, c.queue(k), marker{kind: tells, tokens: []string{c.drained(k)}}) },
+		func() error { return c.gone(ctx, c.drained(k), c.queue(k), "to be worked") },
+		func() error { q, err = inspect(ctx, c.conn, c.queue(k)); return err },
+	}
+	err = do(steps)
+	return q.Messages, err
+}
+
+// resume ends what an earlier command began, and counts the partitions.
+func (c *change) resume(ctx context.Context) (int, error) {
+	n, err := c.count(ctx)
+	if errors.Is(err, errNotFound) {
+		err = fmt.Errorf("there is no such exchange: create the partitions first: %w", err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	begun, err := c.exists(ctx, c.creating())
+	if err == nil && (begun || n == 0) {
+		err = errors.New("creating them was not ended: repeat it first")
+	}
+	if err == nil {
+		err = c.adopt(ctx)
+	}
+	for k := max(n-1, 0); k <= n && err == nil; k++ { // the last that is bound, or the first that is not
+		if begun, err = c.exists(ctx, c.growing(k)); err == nil && begun {
+			err = c.grow(ctx, k)
+		} else if err == nil {
+			if begun, err = c.exists(ctx, c.shrinking(k)); err == nil && begun {
+				err = c.shrink(ctx, k, k < n)
+			}
+		}
+		if err == nil && begun {
+			return c.count(ctx)
+		}
+	}
+	return n, err
+}
+
+func (p *Partitions) changing(ctx context.Context, what string, n int, f func(*change) error) error {
+	if n < 1 || n > maxPartitions {
+		return p.wrap(what, fmt.Errorf("the number is %d, must be 1 to %d", n, maxPartitions))
+	}
+	c, err := p.begin(ctx)
+	if err != nil {
+		return p.wrap(what, err)
+	}
+	defer c.end(ctx)
+	if err := f(c); err != nil {
+		return p.wrap(what, err)
+	}
+	return nil
+}

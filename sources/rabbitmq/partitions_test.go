@@ -1,0 +1,574 @@
+//go:build linux
+
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+var partitioned = kinds[:2]
+
+// partitions makes those of an exchange "orders".
+func (b *bench) partitions(change func(*PartitionsConfig)) *Partitions {
+	b.t.Helper()
+	c := PartitionsConfig{Exchange: "orders", Pause: time.Millisecond, Config: Config{URLs: []string{b.r.URL(b.vhost)}}}
+	b.managed(&c.Config)
+	if change != nil {
+		change(&c)
+	}
+	p, err := NewPartitions(c)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// of gives partitions the type of a kind of queues.
+func (k kind) of(c *PartitionsConfig) { c.Type, _ = k.args["x-queue-type"].(string) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emit publishes to the exchange, and returns when the broker has the message.
+func (b *bench) emit(key, text string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, err := b.ch.PublishWithDeferredConfirm("orders", key, true, false, amqp.Publishing{Body: []byte(text), DeliveryMode: amqp.Persistent})
+	if err == nil && !c.Wait() {
+		err = errors.New("not confirmed")
+	}
+	return err
+}
+
+// places tells for each of n keys the queue that takes it.
+func (b *bench) places(n int, queues ...string) map[string]string {
+	b.t.Helper()
+	for i := range n {
+		must(b.t, b.emit(fmt.Sprint("key", i), "x"))
+	}
+	at := map[string]string{}
+	for _, q := range queues {
+		for _, d := range b.get(q) {
+			at[d.RoutingKey] = q
+		}
+	}
+	if len(at) != n {
+		b.t.Fatalf("%d keys of %d found", len(at), n)
+	}
+	return at
+}
+
+func TestPartitionsConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	_, err := NewPartitions(PartitionsConfig{Queue: own + "x", Type: "stream", Pause: -1, Arguments: map[string]any{"x-max-length": 1, "x-max-priority": 1},
+		Config: Config{URLs: []string{"amqp://u:secret@h"}, Prefetch: -1}})
+	for _, want := range []string{"Prefetch", "Management", "Exchange", "Queue", "Type", "Pause", "x-max-length", "x-max-priority"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %s: %v", want, err)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "secret") {
+		t.Error("a password")
+	}
+}
+
+// TestPartitionsMoveKeys shows what the order of the bindings is kept for: a queue appended takes keys from all and moves none between the others, and taking it
+// away gives them back.
+func TestPartitionsMoveKeys(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
+		p := b.partitions(k.of)
+		ctx := within30(t)
+		must(t, p.Create(ctx, 4))
+		must(t, p.Create(ctx, 4)) // repeated, it changes nothing
+		if err := p.Create(ctx, 5); err == nil || !strings.Contains(err.Error(), "grow") {
+			t.Errorf("Create with another number: %v", err)
+		}
+		four := []string{"orders.0", "orders.1", "orders.2", "orders.3"}
+		const keys = 400
+		before := b.places(keys, four...)
+		if again := b.places(keys, four...); fmt.Sprint(again) != fmt.Sprint(before) {
+			t.Fatal("keys move by themselves")
+		}
+		must(t, p.Grow(ctx, 5))
+		for _, q := range append(four, "orders.4") {
+			if ds := b.get(q); len(ds) != 1 || markerOf(&ds[0]) == nil {
+				t.Fatalf("%s got %d messages, want a marker", q, len(ds))
+			}
+		}
+		grown := b.places(keys, append(four, "orders.4")...)
+		moved := 0
+		for key, q := range grown {
+			if q == "orders.4" {
+				moved++
+			} else if q != before[key] {
+				t.Errorf("%s moved from %s to %s", key, before[key], q)
+			}
+		}
+		if moved < keys/10 || moved > keys*3/10 {
+			t.Errorf("%d of %d keys moved, want a fifth", moved, keys)
+		}
+		if err := p.Grow(ctx, 4); err == nil || !strings.Contains(err.Error(), "shrink") {
+			t.Errorf("Grow to fewer: %v", err)
+		}
+		if err := p.Shrink(ctx, 6); err == nil || !strings.Contains(err.Error(), "grow") {
+			t.Errorf("Shrink to more: %v", err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- p.Shrink(ctx, 4) }()
+		pass(t, b, "orders.4") // what a group does
+		must(t, <-done)
+		for _, q := range four {
+			if ds := b.get(q); len(ds) != 1 || markerOf(&ds[0]) == nil {
+				t.Fatalf("%s got %d messages, want a marker", q, len(ds))
+			}
+		}
+		if shrunk := b.places(keys, four...); fmt.Sprint(shrunk) != fmt.Sprint(before) {
+			t.Error("keys are elsewhere than before")
+		}
+	})
+}
+
+// pass works a queue to its end, as a group would, which is the next marker.
+func pass(t *testing.T, b *bench, queue string) {
+	t.Helper()
+	s := b.source(nil)
+	r := open(t, s, queue)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		ms, err := r.Fetch(ctx, 10)
+		if errors.Is(err, sources.ErrGone) {
+			break
+		}
+		if errors.Is(err, errCancelled) { // the queue is about to go
+			continue
+		}
+		must(t, err)
+		settle(t, r, sources.Done, ms...)
+	}
+	must(t, s.Close())
+}
+
+// quiet checks that a reader has nothing to hand out.
+func quiet(t *testing.T, r sources.Reader) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if ms, err := r.Fetch(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %q, %v", texted(ms), err)
+	}
+}
+
+// moving is a key that goes from the only queue to a second one.
+func moving(t *testing.T, b *bench) string {
+	t.Helper()
+	other := b.partitions(func(c *PartitionsConfig) { c.Exchange, c.Queue, c.Type = "probe", "probe", "classic" })
+	must(t, other.Create(within30(t), 2))
+	for i := range 100 {
+		key := fmt.Sprint("key", i)
+		b.mu.Lock()
+		c, err := b.ch.PublishWithDeferredConfirm("probe", key, true, false, amqp.Publishing{})
+		b.mu.Unlock()
+		if err != nil || !c.Wait() {
+			t.Fatal(err)
+		}
+		if n, _ := b.ready("probe.1"); n > 0 {
+			return key
+		}
+	}
+	t.Fatal("no key moves")
+	return ""
+}
+
+// TestGrownQueueWaits: what moved is held back until what was before it is settled, also over a change of owners.
+func TestGrownQueueWaits(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
+		key := moving(t, b)
+		p := b.partitions(k.of)
+		must(t, p.Create(within30(t), 1))
+		must(t, b.emit(key, "1"))
+		must(t, b.emit(key, "2"))
+		must(t, p.Grow(within30(t), 2))
+		must(t, b.emit(key, "3"))
+
+		s := b.source(nil)
+		added := open(t, s, "orders.1")
+		quiet(t, added)
+		if st, err := p.Show(t.Context()); err != nil || len(st.Queues) != 2 || !slices.Equal(st.Queues[1].WaitsFor, []string{"orders.0"}) || st.Begun != "" || st.Queues[1].Consumers != 1 {
+			t.Errorf("Show: %+v, %v", st, err)
+		}
+		must(t, added.Close(within30(t)))
+		added = open(t, s, "orders.1") // the marker comes again
+		quiet(t, added)
+		old := open(t, s, "orders.0")
+		first := fetch(t, old, 1)
+		settle(t, old, sources.Done, first...)
+		second := fetch(t, old, 1)
+		if texted(first)+texted(second) != "12" {
+			t.Fatalf("%s %s", texted(first), texted(second))
+		}
+		quiet(t, old)
+		quiet(t, added) // 2 is not settled
+		settle(t, old, sources.Done, second...)
+		var third []string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			_, _ = old.Fetch(ctx, 1) // lets the marker pass
+		}()
+		third = append(third, texted(fetch(t, added, 1)))
+		if third[0] != "3" {
+			t.Errorf("got %q, want 3", third)
+		}
+		must(t, old.Close(within30(t)))
+		<-done
+		must(t, s.Close())
+		if n := b.total("orders.0"); n != 0 {
+			t.Errorf("%d messages are left, the marker among them", n)
+		}
+	})
+}
+
+// TestShrunkQueueIsWorkedFirst: the others stand still at the change until the queue that goes is empty.
+func TestShrunkQueueIsWorkedFirst(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
+		key := moving(t, b)
+		p := b.partitions(k.of)
+		must(t, p.Create(within30(t), 2))
+		must(t, b.emit(key, "1"))
+		done := make(chan error, 1)
+		go func() { done <- p.Shrink(within30(t), 1) }()
+		eventually(t, "the keys are diverted", func() bool {
+			st, err := p.Show(t.Context())
+			must(t, err)
+			return len(st.Queues) == 2 && !st.Queues[1].Bound
+		})
+		must(t, b.emit(key, "2"))
+		s := b.source(nil)
+		rest := open(t, s, "orders.0")
+		quiet(t, rest)
+		st, err := p.Show(t.Context())
+		if err != nil || st.Begun != "shrink" || !slices.Equal(st.Queues[0].WaitsFor, []string{"orders.1"}) {
+			t.Errorf("Show: %+v, %v", st, err)
+		}
+		if names, err := p.Names(t.Context()); err != nil || !slices.Equal(names, []string{"orders.0", "orders.1"}) {
+			t.Errorf("Names: %q, %v", names, err)
+		}
+		if err := b.partitions(k.of).Grow(within30(t), 3); err == nil || !strings.Contains(err.Error(), errBusy.Error()) {
+			t.Errorf("a second command: %v", err)
+		}
+		if err := p.Grow(within30(t), 3); !errors.Is(err, errBusy) {
+			t.Errorf("a second command of the same process: %v", err)
+		}
+		last := open(t, s, "orders.1")
+		ms := fetch(t, last, 1)
+		if texted(ms) != "1" {
+			t.Fatal(texted(ms))
+		}
+		quiet(t, rest)
+		settle(t, last, sources.Done, ms...)
+		_, err = last.Fetch(within30(t), 1)
+		for errors.Is(err, errCancelled) { // it is about to go
+			_, err = last.Fetch(within30(t), 1)
+		}
+		if !errors.Is(err, sources.ErrGone) {
+			t.Errorf("the queue that went: %v", err)
+		}
+		if got := texted(fetch(t, rest, 1)); got != "2" {
+			t.Errorf("got %q, want 2", got)
+		}
+		must(t, <-done)
+		if st, err := p.Show(t.Context()); err != nil || len(st.Queues) != 1 || st.Begun != "" || st.Queues[0].WaitsFor != nil {
+			t.Errorf("Show: %+v, %v", st, err)
+		}
+		must(t, s.Close())
+	})
+}
+
+// TestPartitionsSurviveCrashes fails each command before each of its requests, again and again, while publishers publish and a group works. Repeated,
+// each ends what was begun, and no key is ever out of order.
+func TestPartitionsSurviveCrashes(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
+		crashing := errors.New("crashed here")
+		attempt := func(step int, f func(*Partitions) error) bool {
+			p := b.partitions(func(c *PartitionsConfig) { k.of(c); c.Wait = true })
+			n := 0
+			p.fail = func() error {
+				if n++; n > step {
+					return crashing
+				}
+				return nil
+			}
+			err := f(p)
+			if err != nil && !errors.Is(err, crashing) {
+				t.Fatal(err)
+			}
+			must(t, p.Close()) // as by a crash, the lock goes with the connection
+			return err == nil
+		}
+		whole := func(f func(*Partitions) error) {
+			if !attempt(1<<30, f) {
+				t.Fatal("not done")
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		create := func(p *Partitions) error { return p.Create(ctx, 2) }
+		for step := 0; !attempt(step, create); step++ {
+		}
+		w := newTraffic(t, b)
+		grow := func(p *Partitions) error { return p.Grow(ctx, 3) }
+		shrink := func(p *Partitions) error { return p.Shrink(ctx, 2) }
+		every := 1
+		if k.quorum() {
+			every = 5 // slower, and the steps are the same
+		}
+		for step := 0; !attempt(step, grow); step += every {
+			whole(grow)
+			whole(shrink)
+		}
+		for step := 0; !attempt(step, shrink); step += every {
+			whole(shrink)
+			whole(grow)
+		}
+		w.verify(t)
+		p := b.partitions(nil)
+		if n, err := p.count(ctx); n != 2 || err != nil {
+			t.Errorf("%d partitions, %v", n, err)
+		}
+		var left []string
+		eventually(t, "no record and no token is left", func() bool {
+			there, err := p.there(ctx)
+			must(t, err)
+			left = left[:0]
+			for name := range there {
+				if strings.HasPrefix(name, own) {
+					left = append(left, name)
+				}
+			}
+			return len(left) == 0
+		})
+	})
+}
+
+// traffic is publishers and a group over the partitions of "orders".
+type traffic struct {
+	stop, stopped context.CancelFunc
+	publishers    sync.WaitGroup
+	workers       sync.WaitGroup
+	mu            sync.Mutex
+	sent, seen    map[string]int
+	wrong         []string
+}
+
+func newTraffic(t *testing.T, b *bench) *traffic {
+	w := &traffic{sent: map[string]int{}, seen: map[string]int{}}
+	publishing, stop := context.WithCancel(t.Context())
+	working, stopped := context.WithCancel(t.Context())
+	w.stop, w.stopped = stop, stopped
+	for i := range 2 {
+		other := newClient(b)
+		w.publishers.Go(func() {
+			defer other.conn.Close()
+			for n := 0; publishing.Err() == nil; n++ {
+				key := fmt.Sprintf("p%d-%d", i, n%20)
+				w.mu.Lock()
+				w.sent[key]++
+				seq := w.sent[key]
+				w.mu.Unlock()
+				if err := other.emit(key, fmt.Sprint(seq)); err != nil {
+					w.fault("publish: %v", err)
+					return
+				}
+			}
+		})
+	}
+	p, s := b.partitions(nil), b.source(nil)
+	w.workers.Go(func() {
+		defer s.Close()
+		w.staff(working, p, s)
+	})
+	t.Cleanup(func() { stop(); stopped(); w.publishers.Wait(); w.workers.Wait() })
+	return w
+}
+
+// newClient is the same virtual host by another connection.
+func newClient(b *bench) *bench {
+	other := &bench{t: b.t, r: b.r, vhost: b.vhost}
+	other.connect()
+	return other
+}
+
+// staff lets each queue be worked.
+func (w *traffic) staff(ctx context.Context, p *Partitions, s *Source) {
+	staffed := map[string]chan struct{}{}
+	var all sync.WaitGroup
+	defer all.Wait()
+	for sleep(ctx, 20*time.Millisecond) {
+		names, err := p.Names(ctx)
+		if err != nil && ctx.Err() == nil {
+			w.fault("names: %v", err)
+		}
+		for _, name := range names {
+			select {
+			case <-staffed[name]: // it was gone, and is there again
+			default:
+				if staffed[name] != nil {
+					continue
+				}
+			}
+			left := make(chan struct{})
+			staffed[name] = left
+			all.Go(func() {
+				defer close(left)
+				w.work(ctx, s, name)
+			})
+		}
+	}
+}
+
+// work works a queue, by one reader after the other, until it is gone.
+func (w *traffic) work(ctx context.Context, s *Source, name string) {
+	for ctx.Err() == nil {
+		r, err := s.Open(ctx, claimOf(name))
+		if err == nil {
+			err = w.read(ctx, r, name)
+			_ = r.Close(context.Background())
+		}
+		if errors.Is(err, sources.ErrGone) {
+			return
+		}
+		sleep(ctx, 20*time.Millisecond) // a queue that goes in this moment ends connections: 4.0 answers 541
+	}
+}
+
+func (w *traffic) read(ctx context.Context, r sources.Reader, name string) error {
+	for {
+		ms, err := r.Fetch(ctx, 5)
+		if err != nil {
+			return err
+		}
+		ss := make([]sources.Settlement, len(ms))
+		for i, m := range ms {
+			w.saw(m, name)
+			ss[i].Message = m
+		}
+		if err := r.Settle(ctx, ss); err != nil {
+			return err
+		}
+	}
+}
+
+// saw takes a message for completed. One that comes again is none of the first completions.
+func (w *traffic) saw(m *rebalancer.Message, name string) {
+	var seq int
+	_, _ = fmt.Sscan(string(m.Body), &seq)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if seq > w.seen[m.Key]+1 {
+		w.wrong = append(w.wrong, fmt.Sprintf("%s: %d after %d in %s", m.Key, seq, w.seen[m.Key], name))
+	}
+	w.seen[m.Key] = max(w.seen[m.Key], seq)
+}
+
+func (w *traffic) fault(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
+}
+
+// verify ends the publishers, waits for what they sent, and looks at what was seen.
+func (w *traffic) verify(t *testing.T) {
+	t.Helper()
+	w.stop()
+	w.publishers.Wait()
+	eventually(t, "everything is worked", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.wrong) > 0 || fmt.Sprint(w.sent) == fmt.Sprint(w.seen)
+	})
+	w.stopped()
+	w.workers.Wait()
+	total := 0
+	for _, n := range w.sent {
+		total += n
+	}
+	t.Logf("%d messages of %d keys", total, len(w.sent))
+	if len(w.wrong) > 0 {
+		t.Fatalf("%d faults, the first: %s", len(w.wrong), w.wrong[0])
+	}
+}
+
+// TestPartitionsRefuseWhatIsNotTheirs: bindings of others, and one that is missing.
+func TestPartitionsRefuseWhatIsNotTheirs(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned[:1], func(t *testing.T, b *bench, k kind) {
+		ctx := within30(t)
+		p := b.partitions(k.of)
+		if _, err := p.Show(ctx); !errors.Is(err, errNotFound) {
+			t.Errorf("no exchange: %v", err)
+		}
+		if err := p.Grow(ctx, 3); err == nil || !strings.Contains(err.Error(), "create") {
+			t.Errorf("no exchange: %v", err)
+		}
+		must(t, p.Create(ctx, 3))
+		must(t, p.Grow(ctx, 3)) // as many as there are
+		must(t, b.remove("orders.1"))
+		if err := p.Grow(ctx, 4); err == nil || !strings.Contains(err.Error(), `"orders.1" is missing`) {
+			t.Errorf("a queue deleted: %v", err)
+		}
+		b.declare("mine", k)
+		b.r.Must(http.MethodPost, "/api/bindings/"+b.vhost+"/e/orders/q/mine", map[string]any{"routing_key": "1"}, nil)
+		if err := p.Grow(ctx, 4); err == nil || !strings.Contains(err.Error(), `"mine"`) {
+			t.Errorf("a foreign binding: %v", err)
+		}
+		b.r.Must(http.MethodPut, "/api/exchanges/"+b.vhost+"/direct", map[string]any{"type": "direct"}, nil)
+		if err := b.partitions(func(c *PartitionsConfig) { c.Exchange = "direct" }).Create(ctx, 2); err == nil || !strings.Contains(err.Error(), "x-consistent-hash") {
+			t.Errorf("another type: %v", err)
+		}
+	})
+}
+
+// TestGrowKeepsTheKind: later queues are like the first.
+func TestGrowKeepsTheKind(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
+		p := b.partitions(func(c *PartitionsConfig) {
+			k.of(c)
+			c.Arguments = map[string]any{"x-single-active-consumer": true, "x-mine": int64(7)}
+		})
+		must(t, p.Create(within30(t), 1))
+		must(t, b.partitions(nil).Grow(within30(t), 2))
+		var q [2]listed
+		for i := range q {
+			b.r.Must(http.MethodGet, "/api/queues/"+b.vhost+"/"+p.queue(i), nil, &q[i])
+		}
+		if q[0].kind() != k.args["x-queue-type"] || q[1].kind() != q[0].kind() || fmt.Sprint(q[0].Arguments) != fmt.Sprint(q[1].Arguments) {
+			t.Errorf("%+v and %+v", q[0], q[1])
+		}
+	})
+}

@@ -74,7 +74,14 @@ func (m *Machine) pumpBarrier() {
 	}
 }
 
-// allStopped tells the coordinator whether every live member has stopped for the closed barrier.
+// barrierCloses tells the coordinator whether it waits for nodes to stop.
+func (m *Machine) barrierCloses() bool {
+	l := &m.lead
+	return m.cfg.Mode == GlobalBarrier && l.barrierV != 0 && !l.barrier.Open
+}
+
+// allStopped tells the coordinator whether every live member has stopped for the closed barrier, and every process that a newer one of
+// its static name has made a stranger: when the newer one has gone again, nobody speaks for it, and its claims alone show it.
 func (m *Machine) allStopped() bool {
 	l := &m.lead
 	if !m.has(GuardBarrierAcks) {
@@ -82,6 +89,12 @@ func (m *Machine) allStopped() bool {
 	}
 	for _, mi := range l.members { // any
 		if mi.Stopped < l.barrier.Generation {
+			return false
+		}
+	}
+	for _, node := range l.holders { // any
+		if _, member := l.members[node]; !member && m.has(GuardElders) {
+			m.planBy(m.now + Time(m.sess.renew)) // no hint tells of the end of its session
 			return false
 		}
 	}

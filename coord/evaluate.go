@@ -10,7 +10,7 @@ func (m *Machine) evaluate() {
 	l := &m.lead
 	held := m.heldNodes()
 	settled, joined := m.planners(held)
-	if m.cfg.Mode == GlobalBarrier && l.barrierV != 0 && !l.barrier.Open {
+	if m.barrierCloses() {
 		if m.allStopped() {
 			m.publishPlan(slices.Concat(settled, joined), l.barrier.Generation)
 		}

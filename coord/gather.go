@@ -32,7 +32,7 @@ func (m *Machine) gather() {
 	if m.cfg.Origin == OriginRegistered {
 		prefixes = append(prefixes, ResourcePrefix)
 	}
-	claims := l.cold || m.cfg.MaxActive > 0 // who still holds what is to be given back; what few nodes hold, else
+	claims := l.cold || m.cfg.MaxActive > 0 || m.barrierCloses() // who still holds what is to be given back; what few nodes hold, else
 	if claims {
 		prefixes = append(prefixes, ClaimPrefix)
 	}

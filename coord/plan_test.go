@@ -206,3 +206,28 @@ func TestUnplacedIsToldOnce(t *testing.T) {
 		t.Errorf("of 12 it told %q, want 10 and a line for the others", got)
 	}
 }
+
+// A process that a newer one of its static name replaced is no member, and when the newer one has gone nobody speaks for it. The barrier
+// stays closed while it still holds something.
+func TestBarrierWaitsForClaimsOfStrangers(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"q", "r"}, map[string][]string{"a": {"q"}, "b": {"r"}})
+	m.cfg.Mode = GlobalBarrier
+	m.lead.barrierV, m.lead.barrier = 7, Barrier{Generation: 2}
+	for _, node := range []string{"a", "b"} {
+		m.changeMember(node, func(v *Member) { v.Stopped = 2 })
+	}
+	m.lead.holders = map[string]string{"q": "b"} // stuck: its node says that it has stopped all the same
+	if !m.allStopped() {
+		t.Error("what is stuck holds up the others")
+	}
+	m.lead.holders, m.lead.planAt = map[string]string{"q": "c"}, 0
+	if m.allStopped() || m.lead.planAt == 0 {
+		t.Error("the barrier opens over a claim of a node that is no member, or nothing looks for its end")
+	}
+	m.out = nil
+	m.gather()
+	if r := asked[Read](t, m.out); !slices.Contains(r.Prefixes, ClaimPrefix) {
+		t.Error("claims are not read while the barrier is closed")
+	}
+}

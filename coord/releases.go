@@ -74,6 +74,9 @@ func (m *Machine) releaseTxn(name string, version int64) Txn {
 	switch {
 	case m.leave.superseded:
 		t.Wake = []string{NodeAddress(m.cfg.Node)} // the newer process has the same address
+		if m.cfg.Mode == GlobalBarrier {
+			t.Wake = append(t.Wake, CoordinatorAddress) // the newer one may have gone again
+		}
 	case ok && next != "":
 		t.Wake = []string{NodeAddress(next)}
 		if s := &m.set.value; s.MaxMoving > 0 || s.MaxMovingNode > 0 || s.MaxActive > 0 {

@@ -10,13 +10,13 @@ import (
 // checkActive: no more nodes work than may be active.
 func (w *World) checkActive() {
 	most := w.setup.MaxActive
-	if most == 0 {
+	if most == 0 || w.touched() {
 		return
 	}
 	names := map[string]bool{}
 	for _, list := range w.working {
 		for _, k := range list {
-			if k.counts() && !w.store.stepped(w.now, k.session) {
+			if k.counts() {
 				names[k.p.name] = true
 			}
 		}

@@ -111,6 +111,10 @@ func (w *World) unseenStep(a, b *proc) bool {
 	return a.answered > w.stepped || b.answered > w.stepped
 }
 
+// touched: a step of the store's clock has ended sessions early a short while ago, and one back may have shown them again since. Whoever plans
+// has seen them gone.
+func (w *World) touched() bool { return w.stepped != 0 && w.now < w.stepped+2*w.setup.TTL }
+
 // checkCovered: work under a trust of the live incarnation is covered by the very claim in the store.
 func (w *World) checkCovered(k *worker) {
 	if !k.counts() || k.p.linc != w.store.incarnation || w.store.stepped(w.now, k.session) {

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
@@ -28,11 +26,20 @@ func (s *Store) newDialect(behind int64) sqlstore.Dialect {
 		Skip:         "SKIP LOCKED",
 		Arrays:       true,
 		MostKeys:     5000,
+		Named:        named(""),
 		Lock:         lock,
 		Placeholders: true,
 		UpdateRows:   updateRows,
 		Order:        s.order,
 	}
+}
+
+// named is the entries of a group with some names, in the order of the names. The database looks up each by itself, whatever it believes about the size of
+// the table: a plan that it made while there were few, and keeps, would read the whole group each time. It does not see the length of the list either: one plan for all lengths, and none is made again. clause may
+// lock them.
+func named(clause string) string {
+	return `(SELECT e.* FROM (SELECT ? AS grp, unnest((SELECT ?)) AS name) k` +
+		` CROSS JOIN LATERAL (SELECT * FROM {t}entries x WHERE x.grp = k.grp AND x.name = k.name OFFSET 0 ` + clause + `) e)`
 }
 
 // lock locks the rows of the keys in the order of the keys: those that are written against everybody, those that are only checked
@@ -66,7 +73,7 @@ func lock(group string, keys []sqlstore.Key) []sqlstore.Statement {
 			clause = "{update}"
 		}
 		ss = append(ss, sqlstore.Statement{
-			SQL:  `SELECT count(*) FROM (SELECT 1 FROM {t}entries WHERE grp = ? AND name IN (??) ORDER BY name ` + clause + `) l`,
+			SQL:  `SELECT count(*) FROM ` + named(clause) + ` l`,
 			Args: []any{[]byte(group), names},
 		})
 		keys = keys[n:]
@@ -84,7 +91,7 @@ func updateRows(group string, rows []sqlstore.Row) sqlstore.Statement {
 	return sqlstore.Statement{
 		SQL: `UPDATE {t}entries e SET value = n.value, version = n.version, session = n.session, gone = n.gone` +
 			` FROM unnest(?, ?, ?, ?, ?, ?) AS n (name, value, session, was, version, gone) WHERE e.grp = ? AND e.name = n.name AND e.version = n.was`,
-		Args: []any{names, values, sessions, was, versions, gone, []byte(group)}, Done: sqlstore.AllChanged(n),
+		Args: []any{names, values, sessions, was, versions, gone, []byte(group)}, Done: sqlstore.AllChanged(n), Growing: true,
 	}
 }
 
@@ -93,11 +100,5 @@ func (s *Store) order(group, node string) []sqlstore.Statement {
 	return []sqlstore.Statement{{SQL: `SELECT pg_advisory_xact_lock(?)`, Args: []any{number("node", s.schema, group, node)}}}
 }
 
-// number is one for the names, alike in all processes.
-func number(names ...string) int64 {
-	h := sha256.New()
-	for _, n := range names {
-		fmt.Fprintf(h, "%d %s ", len(n), n)
-	}
-	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
-}
+// number is one for the names, as the database names locks.
+func number(names ...string) int64 { return int64(sqlstore.Number(names...)) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
 // States of PostgreSQL.
@@ -24,9 +25,11 @@ const (
 	badRole         = "28000"
 	noDatabase      = "3D000"
 	invalidSchema   = "3F000"
+	noStatement     = "26000"
 	serialization   = "40001"
 	deadlock        = "40P01"
 	noRight         = "42501"
+	statementExists = "42P05"
 	undefinedColumn = "42703"
 	undefinedTable  = "42P01"
 	tooMany         = "53300"
@@ -60,13 +63,12 @@ func lacksRecord(err error) bool { return isState(err, divisionByZero) }
 
 // passing tells whether the same call may succeed at once, or soon, and was not applied for certain.
 func passing(err error) bool {
-	var r refused
 	var e *pgconn.PgError
 	switch {
-	case errors.Is(err, backends.ErrUnknown), errors.Is(err, backends.ErrFatal), errors.As(err, &r):
+	case errors.Is(err, backends.ErrUnknown), errors.Is(err, backends.ErrFatal), sqlstore.IsRefused(err):
 		return false
 	case errors.As(err, &e):
-		return isState(err, serialization, deadlock, uniqueViolation, fellSilent, shutDown, crashed, startingUp)
+		return unprepared(err) || isState(err, serialization, deadlock, uniqueViolation, fellSilent, shutDown, crashed, startingUp)
 	}
 	return broken(err)
 }
@@ -88,7 +90,7 @@ func (s *Store) wrap(err error) error {
 	case s.ctx.Err() != nil && !errors.Is(err, backends.ErrUnknown):
 		return backends.ErrClosed
 	}
-	if r := (refused{}); errors.As(err, &r) && !errors.Is(err, backends.ErrFatal) {
+	if sqlstore.IsRefused(err) && !errors.Is(err, backends.ErrFatal) {
 		return err
 	}
 	what, fatal := s.advice(err)

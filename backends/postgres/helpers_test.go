@@ -100,9 +100,10 @@ func waits(t testing.TB, c *pgx.Conn, s *Store) bool {
 }
 
 type (
-	sqlstoreTx = sqlstore.Tx
-	conn       = pgx.Conn
-	connConfig = pgx.ConnConfig
+	sqlstoreTx        = sqlstore.Tx
+	sqlstoreStatement = sqlstore.Statement
+	conn              = pgx.Conn
+	connConfig        = pgx.ConnConfig
 )
 
 var errSecondTry = errors.New("tried again")

@@ -130,7 +130,7 @@ func (l *line) hear(ctx context.Context, channel string) error {
 	proved, direct := false, false
 	err := l.use(ctx, true, func(c *pgconn.PgConn) error {
 		var pid int64
-		_, err := send(ctx, c, &l.s.dialect, []sqlstore.Statement{
+		_, err := send(ctx, c, nil, &l.s.dialect, []sqlstore.Statement{
 			{SQL: `LISTEN ` + quote(channel)},
 			{SQL: `SELECT pg_backend_pid()`, Row: func(scan sqlstore.Scan) error { return scan(&pid) }},
 		})
@@ -223,7 +223,7 @@ func (l *line) resume(ctx context.Context) error {
 	for _, name := range names {
 		ss = append(ss, sqlstore.Statement{SQL: `LISTEN ` + quote(name)})
 	}
-	if _, err := send(ctx, l.conn.PgConn(), &l.s.dialect, ss); err != nil {
+	if _, err := send(ctx, l.conn.PgConn(), nil, &l.s.dialect, ss); err != nil {
 		return err
 	}
 	l.s.ears.listens(names...)

@@ -114,7 +114,7 @@ func (n *notifier) send(ctx context.Context, c *pgconn.PgConn, payloads map[stri
 			ss = append(ss, sqlstore.Statement{SQL: `SELECT pg_notify(?, ?)`, Args: []any{channel, line}})
 		}
 	}
-	_, err := send(ctx, c, &n.s.dialect, append(ss, sqlstore.Statement{SQL: `COMMIT`}))
+	_, err := send(ctx, c, n.s.knows(c), &n.s.dialect, append(ss, sqlstore.Statement{SQL: `COMMIT`}))
 	if err != nil {
 		return n.s.rollback(c, err)
 	}

@@ -3,16 +3,12 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
-
-// errRecord says that the record is absent, or of another server or another copy of the data.
-var errRecord = errors.New("the record of the data is not of this server")
 
 // The identity names the history of the log (its timeline: the control file lags after a promotion), the start of the server, the database and the
 // table, and the transaction that wrote the record: rows that were copied, restored from a dump for example, were written by another one.
@@ -59,6 +55,6 @@ func (s *Store) establish(ctx context.Context, c *pgconn.PgConn) error {
 		},
 		{SQL: `COMMIT`},
 	}
-	_, err := send(ctx, c, &d, ss)
+	_, err := send(ctx, c, nil, &d, ss)
 	return err
 }

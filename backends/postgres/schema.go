@@ -69,7 +69,7 @@ func (s *Store) create(ctx context.Context, c *pgconn.PgConn) error {
 			Args: []any{s.schema}, Row: func(scan sqlstore.Scan) error { return scan(&found) }},
 	}
 	lock := []sqlstore.Statement{{SQL: begin}, {SQL: `SELECT pg_advisory_xact_lock(?)`, Args: []any{number("create", s.schema)}}}
-	if _, err := send(ctx, c, d, append(lock, look...)); err != nil {
+	if _, err := send(ctx, c, nil, d, append(lock, look...)); err != nil {
 		return err
 	}
 	text := in(s.schema, tables)

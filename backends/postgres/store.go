@@ -34,6 +34,7 @@ type Store struct {
 	process string // random, for this store: who wrote a hint
 	dialect sqlstore.Dialect
 
+	prepares      atomic.Bool            // statements, on connections that lead straight to the server
 	behind        func() int64           // µs to subtract from the server's clock; for tests
 	beforeCommit  atomic.Pointer[func()] // for tests
 	trips         atomic.Int64           // round trips of transactions; for tests
@@ -98,6 +99,7 @@ func New(pool *pgxpool.Pool, opts ...Option) (*Store, error) {
 			hosts = append(hosts, more)
 		}
 	}
+	s.prepares.Store(mayPrepare(c))
 	s.place = fmt.Sprintf("%s/%s, schema %q", strings.Join(hosts, ","), c.Database, s.schema)
 	s.dialect = s.newDialect(0)
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,7 +22,6 @@ const (
 	longestPause = 5 * time.Second
 	// leastStatement is the least time that a statement gets at the server.
 	leastStatement = 100 * time.Millisecond
-	mostTries      = 12
 )
 
 // settings are those of one transaction: durable before it is acknowledged, whatever the server's or the role's default is, and ended by
@@ -32,11 +31,13 @@ func (s *Store) settings(ctx context.Context) sqlstore.Statement {
 	if end, ok := ctx.Deadline(); ok {
 		left = min(left, max(leastStatement, time.Until(end)))
 	}
-	return sqlstore.Statement{SQL: fmt.Sprintf(`SELECT set_config('synchronous_commit',`+
-		` CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),`+
-		` set_config('idle_in_transaction_session_timeout', '%d', true), set_config('statement_timeout', '%d', true)`,
-		longestPause.Milliseconds(), left.Milliseconds())}
+	return sqlstore.Statement{SQL: `SELECT set_config('synchronous_commit',` +
+		` CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),` +
+		` set_config('idle_in_transaction_session_timeout', ?, true), set_config('statement_timeout', ?, true), set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`,
+		Args: []any{milliseconds(longestPause), milliseconds(left)}}
 }
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // transact runs f in a transaction on the connection, once. Its error wraps ErrUnknown when it may have been applied.
 func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f func(*sqlstore.Tx) error) error {
@@ -44,13 +45,14 @@ func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f fu
 	begun := false
 	run := func(ss []sqlstore.Statement, more ...sqlstore.Statement) (answered, of int, err error) {
 		var all []sqlstore.Statement
+		k := s.knows(c)
 		if !begun {
-			all = []sqlstore.Statement{{SQL: how}, s.settings(ctx), guard(t)}
+			all = append([]sqlstore.Statement{{SQL: how}, s.settings(ctx), guard(t)}, k.ask(c)...)
 		}
 		begun = true
 		all = append(append(all, ss...), more...)
 		s.trips.Add(1)
-		answered, err = send(ctx, c, &t.Dialect, all)
+		answered, err = send(ctx, c, k, &t.Dialect, all)
 		return answered, len(all), err
 	}
 	t.Run = func(ss []sqlstore.Statement) error {
@@ -83,8 +85,7 @@ func certain(last bool, err error) bool {
 		// The server ended the connection at the commit: perhaps while it waited for a standby, and then it has committed.
 		return !last || e.SeverityUnlocalized == "ERROR" || e.Code == fellSilent
 	}
-	var r refused
-	return pgconn.SafeToRetry(err) && !errors.As(err, &r)
+	return pgconn.SafeToRetry(err) && !sqlstore.IsRefused(err)
 }
 
 // rollback ends what is left of a transaction, so that the connection can be used again; where that fails it is closed.
@@ -112,39 +113,32 @@ func (s *Store) persist(ctx context.Context, on attempt, how string, again bool,
 		return err
 	}
 	defer cancel()
-	wait, created := 5*time.Millisecond, false
-	for try := 1; ; try++ {
-		err = on(ctx, func(c *pgconn.PgConn) error {
+	created := false
+	repeats := func(err error) bool { return passing(err) || again && errors.Is(err, backends.ErrUnknown) }
+	return s.wrap(sqlstore.Persist(ctx, repeats, func() error {
+		return on(ctx, func(c *pgconn.PgConn) error {
 			if err := supportedVersion(c.ParameterStatus("server_version")); err != nil {
 				return err
 			}
 			err := s.transact(ctx, c, how, f)
 			switch {
+			case unprepared(err):
+				s.prepares.Store(false)
 			case lacksRecord(err):
 				if err := s.establish(ctx, c); err != nil {
 					return s.rollback(c, err)
 				}
-				return errRecord
+				return sqlstore.ErrRecord
 			case s.creates && !created && isState(err, undefinedTable, invalidSchema):
 				created = true
 				if err := s.create(ctx, c); err != nil {
 					return s.rollback(c, err)
 				}
-				return errRecord
+				return sqlstore.ErrRecord
 			}
 			return err
 		})
-		repeat := errors.Is(err, errRecord) || passing(err) || again && errors.Is(err, backends.ErrUnknown)
-		if err == nil || !repeat || try >= mostTries || ctx.Err() != nil {
-			return s.wrap(err)
-		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait)):
-		case <-ctx.Done():
-			return s.wrap(err)
-		}
-		wait = min(2*wait, 200*time.Millisecond)
-	}
+	}))
 }
 
 // base is the Store as package sqlstore sees it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
@@ -18,23 +19,47 @@ const (
 	oidInt8Array  = 1016
 )
 
-// send carries out statements in one round trip, in the extended protocol and without prepared statements, so that it works
-// through a pooler. answered is the number of statements whose whole answer arrived: if it is less than all, err is not nil. An error of
-// a Row or Done comes back after all was read, as a refused.
-func send(ctx context.Context, c *pgconn.PgConn, d *sqlstore.Dialect, ss []sqlstore.Statement) (answered int, err error) {
+// send carries out statements in one round trip, in the extended protocol. answered is the number of statements whose whole answer arrived: if
+// it is less than all, err is not nil. An error of a Row or Done comes back after all was read, as a sqlstore.Refused. What k knows is
+// prepared is used, and what may be is prepared on the way; nil: nothing, so that it works through a pooler.
+func send(ctx context.Context, c *pgconn.PgConn, k *known, d *sqlstore.Dialect, ss []sqlstore.Statement) (answered int, err error) {
 	var batch pgconn.Batch
+	var names []string // of what is prepared, and "" for a statement
 	for _, s := range ss {
 		text, args := d.Render(s)
 		values, oids, formats, err := encode(args)
 		if err != nil {
 			return 0, err
 		}
-		batch.ExecParams(text, values, oids, formats, []int16{1})
+		name := k.name(&s, text)
+		switch {
+		case name == "":
+			batch.ExecParams(text, values, oids, formats, []int16{1})
+		case !k.prepared[name]:
+			if !slices.Contains(names, name) {
+				batch.ExecParams(prepare(name, text, oids), nil, nil, nil, nil)
+				names = append(names, name)
+			}
+			fallthrough
+		default:
+			batch.ExecPrepared(name, values, formats, []int16{1})
+		}
+		names = append(names, "")
 	}
-	results := c.ExecBatch(ctx, &batch)
+	return receive(c.ExecBatch(ctx, &batch), k, names, ss)
+}
+
+// receive reads the answers.
+func receive(results *pgconn.MultiResultReader, k *known, names []string, ss []sqlstore.Statement) (answered int, err error) {
 	var bad error
-	for results.NextResult() {
-		s, r := &ss[answered], results.ResultReader()
+	for _, name := range names {
+		if !results.NextResult() {
+			break
+		}
+		r, s := results.ResultReader(), sqlstore.Statement{}
+		if name == "" {
+			s = ss[answered]
+		}
 		for r.NextRow() {
 			if s.Row != nil && bad == nil {
 				values := r.Values()
@@ -44,6 +69,10 @@ func send(ctx context.Context, c *pgconn.PgConn, d *sqlstore.Dialect, ss []sqlst
 		tag, err := r.Close()
 		if err != nil {
 			break // results has it too
+		}
+		if name != "" {
+			k.prepared[name] = true
+			continue
 		}
 		if s.Done != nil && bad == nil {
 			bad = s.Done(tag.RowsAffected())
@@ -57,15 +86,10 @@ func send(ctx context.Context, c *pgconn.PgConn, d *sqlstore.Dialect, ss []sqlst
 		return answered, fmt.Errorf("the server answered %d of %d statements", answered, len(ss))
 	}
 	if bad != nil {
-		return answered, refused{bad}
+		return answered, sqlstore.Refuse(bad)
 	}
 	return answered, nil
 }
-
-// refused is an error of the one who asked, not of the server.
-type refused struct{ error }
-
-func (r refused) Unwrap() error { return r.error }
 
 func encode(args []any) (values [][]byte, oids []uint32, formats []int16, err error) {
 	for _, a := range args {

@@ -117,17 +117,8 @@ func unpacking(scan sqlstore.Scan) sqlstore.Scan {
 	}
 }
 
-// refused is an error of the one who asked, not of the server.
-type refused struct{ error }
-
-func (r refused) Unwrap() error { return r.error }
-
-var (
-	// errCut: the answer is not whole. What it answers may have been carried out.
-	errCut = errors.New("the server's answer is not complete")
-	// errRecord says that the record is absent, or of another server or another copy of the data.
-	errRecord = errors.New("the record of the data is not of this server")
-)
+// errCut: the answer is not whole. What it answers may have been carried out.
+var errCut = errors.New("the server's answer is not complete")
 
 // send carries the batch out. The answer is read to its end in any case, so that an error at its end is not lost.
 func (b *batch) send(ctx context.Context, c *sql.Conn) error {
@@ -155,10 +146,10 @@ func (b *batch) send(ctx context.Context, c *sql.Conn) error {
 	switch {
 	case err != nil:
 		return err
-	case errors.Is(bad, errRecord):
-		return errRecord
+	case errors.Is(bad, sqlstore.ErrRecord):
+		return sqlstore.ErrRecord
 	case bad != nil:
-		return refused{bad}
+		return sqlstore.Refuse(bad)
 	case sets != len(b.answers):
 		return fmt.Errorf("%w: %d of %d sets of rows", errCut, sets, len(b.answers))
 	}

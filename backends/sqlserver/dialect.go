@@ -1,8 +1,6 @@
 package sqlserver
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
@@ -45,11 +43,11 @@ const buckets = 1024
 func (s *Store) lock(group string, keys []sqlstore.Key) []sqlstore.Statement {
 	var taken [buckets]struct{ read, write bool }
 	for _, k := range keys {
-		n := number("key", k.Name) % buckets
+		n := sqlstore.Number("key", k.Name) % buckets
 		taken[n].read = true
 		taken[n].write = taken[n].write || k.Write
 	}
-	place := number("keys", s.schema, group)
+	place := sqlstore.Number("keys", s.schema, group)
 	var ss []sqlstore.Statement
 	for n, t := range taken {
 		if !t.read {
@@ -66,7 +64,7 @@ func (s *Store) lock(group string, keys []sqlstore.Key) []sqlstore.Statement {
 
 // order lets those who open or supersede sessions of a node pass one after the other.
 func (s *Store) order(group, node string) []sqlstore.Statement {
-	return []sqlstore.Statement{applock(fmt.Sprintf("rebalancer %016x", number("node", s.schema, group, node)), "Exclusive")}
+	return []sqlstore.Statement{applock(fmt.Sprintf("rebalancer %016x", sqlstore.Number("node", s.schema, group, node)), "Exclusive")}
 }
 
 // applock takes a lock, or undoes the transaction. The server tells it in a result: every negative one means that the lock is not held.
@@ -76,13 +74,4 @@ func applock(name, mode string) sqlstore.Statement {
 			fmt.Sprintf(` IF @lock < 0 THROW %d, 'rebalancer: a lock was not granted', 1`, notGranted),
 		Args: []any{name},
 	}
-}
-
-// number is one for the names, alike in all processes.
-func number(names ...string) uint64 {
-	h := sha256.New()
-	for _, n := range names {
-		fmt.Fprintf(h, "%d %s ", len(n), n)
-	}
-	return binary.BigEndian.Uint64(h.Sum(nil))
 }

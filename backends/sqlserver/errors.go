@@ -14,6 +14,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
 // Numbers of the server's errors.
@@ -83,9 +84,8 @@ func fromServer(err error) bool {
 
 // passing tells whether the same call may succeed at once, or soon, and was not applied for certain.
 func passing(err error) bool {
-	var r refused
 	switch {
-	case errors.Is(err, backends.ErrUnknown), errors.Is(err, backends.ErrFatal), errors.As(err, &r):
+	case errors.Is(err, backends.ErrUnknown), errors.Is(err, backends.ErrFatal), sqlstore.IsRefused(err):
 		return false
 	case fromServer(err):
 		return isNumber(err, passingNumbers...)
@@ -123,7 +123,7 @@ func (s *Store) wrap(err error) error {
 	case s.ctx.Err() != nil && !errors.Is(err, backends.ErrUnknown):
 		return backends.ErrClosed
 	}
-	if r := (refused{}); errors.As(err, &r) && !errors.Is(err, backends.ErrFatal) {
+	if sqlstore.IsRefused(err) && !errors.Is(err, backends.ErrFatal) {
 		return err
 	}
 	what, class := advice(err)

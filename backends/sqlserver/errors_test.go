@@ -14,6 +14,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
 // as is the URL with another user.
@@ -132,7 +133,7 @@ func TestWhatErrorsMean(t *testing.T) {
 		{fmt.Errorf("%w: %w", backends.ErrUnknown, io.EOF), false},
 		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, false},
 		{&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, true},
-		{refused{errors.New("an entry changed")}, false},
+		{sqlstore.Refuse(errors.New("an entry changed")), false},
 		{fmt.Errorf("%w: the tables have another format", backends.ErrFatal), false},
 		{fmt.Errorf("reading: %w", &net.OpError{Op: "write", Err: io.ErrNoProgress}), true},
 	} {

@@ -46,7 +46,7 @@ func (x *transaction) head(b *batch) {
 			return err
 		}
 		if x.t.Incarnation == "" {
-			return errRecord
+			return sqlstore.ErrRecord
 		}
 		return nil
 	})
@@ -67,7 +67,7 @@ func (s *Store) establish(ctx context.Context, c *sql.Conn) error {
 	b := &batch{d: &d}
 	b.say(settings)
 	b.say("DECLARE @now bigint = " + clockBehind(s.behind()) + ", @lock int, @patience int = " + patience + ", @fork nvarchar(40), @origin nvarchar(400);")
-	b.add(applock(fmt.Sprintf("rebalancer %016x", number("record", s.schema)), "Exclusive"))
+	b.add(applock(fmt.Sprintf("rebalancer %016x", sqlstore.Number("record", s.schema)), "Exclusive"))
 	const row = `INSERT INTO {t}record (one, format, incarnation, since, origin, fork) SELECT `
 	incarnation := rand.Text()
 	b.add(sqlstore.Statement{SQL: row + `2, 0, N'', 0, N'', NULL WHERE NOT EXISTS (SELECT 1 FROM {t}record WHERE one = 2)`})

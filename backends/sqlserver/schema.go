@@ -89,7 +89,7 @@ func (s *Store) create(ctx context.Context, c *sql.Conn) (err error) {
 	b := &batch{d: &d}
 	b.say(settings)
 	b.say("DECLARE @lock int, @patience int = " + patience + ";")
-	b.add(applock(fmt.Sprintf("rebalancer %016x", number("create", s.schema)), "Exclusive"))
+	b.add(applock(fmt.Sprintf("rebalancer %016x", sqlstore.Number("create", s.schema)), "Exclusive"))
 	b.add(sqlstore.Statement{
 		SQL: `SELECT CASE WHEN SCHEMA_ID(?) IS NULL THEN 0 ELSE 1 END + (SELECT COUNT(*) FROM sys.tables WHERE schema_id = SCHEMA_ID(?)` +
 			` AND name IN ('record', 'sessions', 'entries'))`,

@@ -24,7 +24,6 @@ func TestTraps(t *testing.T) {
 				"LateRenewal":          renewalAfterTheEnd,
 				"SupersedeAfterTheEnd": supersedeAfterTheEnd,
 				"VersionAfterLock":     versionAfterLock,
-				"WriteSkew":            writeSkew,
 				"OpenCommit":           renewalsPassCommits,
 				"BusyPool":             busyPool,
 				"LongLists":            longLists,
@@ -188,39 +187,6 @@ func versionAfterLock(t *testing.T, dsn string) {
 	close(free)
 	if version := <-done; version <= first || version < wall {
 		t.Fatalf("version %d, %d before, the clock was at %d while it waited", version, first, wall)
-	}
-}
-
-// Two commits that each check that the other's key is absent never both succeed.
-func writeSkew(t *testing.T, dsn string) {
-	s := fresh(t, dsn)
-	a, b := session(t, s, "a", time.Minute), session(t, s, "b", time.Minute)
-	for range 10 {
-		done := make(chan error, 2)
-		for _, x := range []struct {
-			h         backends.Session
-			put, miss string
-		}{{a, "a", "b"}, {b, "b", "a"}} {
-			go func() {
-				rs, err := commitTo(t.Context(), x.h, claim(x.put, backends.Check{Key: x.miss}))
-				if err == nil {
-					err = rs[0].Err
-				}
-				done <- err
-			}()
-		}
-		applied := 0
-		for range 2 {
-			if err := <-done; err == nil {
-				applied++
-			} else if !errors.Is(err, backends.ErrConflict) {
-				t.Fatal(err)
-			}
-		}
-		if applied != 1 {
-			t.Fatalf("%d of two commits were applied", applied)
-		}
-		must(t, a, backends.Txn{Deletes: []string{"a", "b"}})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +23,6 @@ const (
 
 	// longestCall bounds a call whose context has no deadline.
 	longestCall = 30 * time.Second
-	mostTries   = 12
 )
 
 // kind of a transaction.
@@ -166,8 +164,7 @@ func (x *transaction) end(ctx context.Context) error {
 
 // outcome of a call that ends with a commit: only an error that the server itself reports says that nothing was applied.
 func (x *transaction) outcome(err error) error {
-	var r refused
-	if err == nil || errors.Is(err, errRecord) || errors.As(err, &r) || fromServer(err) {
+	if err == nil || errors.Is(err, sqlstore.ErrRecord) || sqlstore.IsRefused(err) || fromServer(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", backends.ErrUnknown, err)
@@ -192,8 +189,7 @@ func (x *transaction) undo(cause error) error {
 
 // isOurs tells whether an error arose here, on a connection that works.
 func isOurs(err error) bool {
-	var r refused
-	return errors.As(err, &r) || errors.Is(err, errRecord) || !broken(err) && !errors.Is(err, errCut)
+	return sqlstore.IsRefused(err) || errors.Is(err, sqlstore.ErrRecord) || !broken(err) && !errors.Is(err, errCut)
 }
 
 // discard lets the pool close the connection instead of giving it to somebody else.
@@ -207,37 +203,27 @@ func (s *Store) persist(ctx context.Context, on attempt, how kind, again bool, f
 		return err
 	}
 	defer cancel()
-	wait, created := 5*time.Millisecond, false
-	for try := 1; ; try++ {
-		err = on(ctx, func(ctx context.Context, c *sql.Conn, sent *fate) error {
+	created := false
+	repeats := func(err error) bool { return passing(err) || again && errors.Is(err, backends.ErrUnknown) }
+	return s.wrap(sqlstore.Persist(ctx, repeats, func() error {
+		return on(ctx, func(ctx context.Context, c *sql.Conn, sent *fate) error {
 			if err := s.look(ctx, c); err != nil {
 				return err
 			}
 			err := (&transaction{s: s, c: c, how: how, sent: sent}).run(ctx, f)
 			switch {
-			case errors.Is(err, errRecord):
+			case errors.Is(err, sqlstore.ErrRecord):
 				if err := s.establish(ctx, c); err != nil {
 					return err
 				}
-				return errRecord
 			case s.creates && !created && isNumber(err, noObject, noSchema):
 				created = true
 				if err := s.create(ctx, c); err != nil {
 					return err
 				}
-				return errRecord
+				return sqlstore.ErrRecord
 			}
 			return err
 		})
-		repeat := errors.Is(err, errRecord) || passing(err) || again && errors.Is(err, backends.ErrUnknown)
-		if err == nil || !repeat || try >= mostTries || ctx.Err() != nil {
-			return s.wrap(err)
-		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait)):
-		case <-ctx.Done():
-			return s.wrap(err)
-		}
-		wait = min(2*wait, 200*time.Millisecond)
-	}
+	}))
 }

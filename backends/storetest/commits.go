@@ -25,7 +25,7 @@ var commitCases = []testCase{
 }
 
 func allOrNothing(e *env) {
-	h := e.session()
+	h := e.lasting()
 	a := e.put(h, "a", "1")
 	e.put(h, "gone", "1")
 	r := e.commit(h, backends.Txn{
@@ -48,7 +48,7 @@ func allOrNothing(e *env) {
 }
 
 func conflictVersions(e *env) {
-	h := e.session()
+	h := e.lasting()
 	a, b := e.put(h, "a", "1"), e.bind(h, "b")
 	r := e.commit(h, backends.Txn{Checks: []backends.Check{{Key: "a", Version: a}, {Key: "b", Version: b + 1}, {Key: "c", Version: 5}}})[0]
 	e.wantErr("the transaction", r.Err, backends.ErrConflict)
@@ -58,7 +58,7 @@ func conflictVersions(e *env) {
 }
 
 func checkAbsent(e *env) {
-	h := e.session()
+	h := e.lasting()
 	first := e.must(h, bindTxn("k", backends.Check{Key: "k"}))["k"]
 	r := e.commit(h, bindTxn("k", backends.Check{Key: "k"}))[0]
 	e.wantErr("a second put of an absent key", r.Err, backends.ErrConflict)
@@ -68,7 +68,7 @@ func checkAbsent(e *env) {
 }
 
 func eachOnItsOwn(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	e.bind(other, "stuck")
 	var txns []backends.Txn
 	for i := range 20 {
@@ -91,7 +91,7 @@ func eachOnItsOwn(e *env) {
 }
 
 func deletes(e *env) {
-	h := e.session()
+	h := e.lasting()
 	e.put(h, "a", "v")
 	e.bind(h, "b")
 	if v := e.must(h, backends.Txn{Deletes: []string{"a", "b", "absent"}}); len(v) != 0 {
@@ -106,7 +106,7 @@ func deletes(e *env) {
 }
 
 func rebinding(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	e.bind(h, "to free")
 	e.bind(h, "to other")
 	e.put(h, "to bound", "v")
@@ -125,7 +125,7 @@ func rebinding(e *env) {
 }
 
 func commitOtherIncarnation(e *env) {
-	h := e.session()
+	h := e.lasting()
 	r, err := h.Commit(e.ctx, backends.CommitRequest{Incarnation: "another", Txns: []backends.Txn{bindTxn("k"), bindTxn("l")}})
 	if err != nil {
 		e.Fatal(err)
@@ -157,7 +157,7 @@ func checksSeeTheEnd(e *env) {
 }
 
 func batch256(e *env) {
-	h := e.session()
+	h := e.lasting()
 	var txns []backends.Txn
 	for i := range 256 {
 		key := fmt.Sprintf("k%03d", i)
@@ -180,7 +180,7 @@ func batch256(e *env) {
 }
 
 func emptyCommits(e *env) {
-	h := e.session()
+	h := e.lasting()
 	if r := e.commit(h); len(r) != 0 {
 		e.Fatal(r)
 	}
@@ -188,7 +188,7 @@ func emptyCommits(e *env) {
 }
 
 func graceHoldsBack(e *env) {
-	h := e.session()
+	h := e.lasting()
 	grace := e.ttl
 	old := e.renew(h, backends.RenewRequest{}).Since.IsZero()
 	request := backends.CommitRequest{Incarnation: h.Opened().Incarnation, Txns: []backends.Txn{{Grace: grace}, {}}}
@@ -212,7 +212,7 @@ func graceHoldsBack(e *env) {
 }
 
 func endedContext(e *env) {
-	h := e.session()
+	h := e.lasting()
 	ctx, cancel := newCtx(e)
 	cancel()
 	r, err := h.Commit(ctx, backends.CommitRequest{Incarnation: h.Opened().Incarnation, Txns: []backends.Txn{bindTxn("k")}})
@@ -238,7 +238,7 @@ func endedContext(e *env) {
 
 // deadlinesAreKept races commits with their deadlines: each ends soon, and what it says of the outcome is true.
 func deadlinesAreKept(e *env) {
-	h := e.session()
+	h := e.lasting()
 	for i := range e.d.Rounds {
 		e.renew(h, backends.RenewRequest{})
 		key := fmt.Sprintf("k%d", i)

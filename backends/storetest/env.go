@@ -19,7 +19,10 @@ type env struct {
 	store backends.Store
 }
 
-const group = "group"
+const (
+	group = "group"
+	lasts = 20 // ttls that a lasting session lives
+)
 
 func newEnv(t *testing.T, d Driver) *env {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+200*d.TTL)
@@ -39,6 +42,16 @@ func (e *env) handle() backends.Store {
 
 // session opens a session of the usual group.
 func (e *env) session() backends.Session { e.Helper(); return e.sessionIn(e.store, group) }
+
+// lasting opens a session that a case need not renew, however slow the store is.
+func (e *env) lasting() backends.Session {
+	e.Helper()
+	h, err := e.store.Open(e.ctx, backends.SessionOptions{Group: group, Node: "node", TTL: lasts * e.ttl})
+	if err != nil {
+		e.Fatalf("opening a session: %v", err)
+	}
+	return h
+}
 
 func (e *env) sessionIn(s backends.Store, groupName string) backends.Session {
 	e.Helper()

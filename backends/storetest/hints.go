@@ -50,7 +50,7 @@ func (e *env) arrives(by backends.Session, address string, n *atomic.Int64) {
 }
 
 func hintsArrive(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	for _, address := range []string{"a", "node/é \xff%", ""} {
 		n := e.listen(e.ctx, h, address)
 		e.arrives(other, address, n)
@@ -62,11 +62,11 @@ func hintsArrive(e *env) {
 func hintsReachOthers(e *env) {
 	h := e.sessionIn(e.handle(), group)
 	n := e.listen(e.ctx, h, "a")
-	e.arrives(e.session(), "a", n)
+	e.arrives(e.lasting(), "a", n)
 }
 
 func hintsStopWithContext(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	ctx, cancel := newCtx(e)
 	stopped, goes := e.listen(ctx, h, "a"), e.listen(e.ctx, h, "a")
 	e.arrives(other, "a", goes)
@@ -83,7 +83,7 @@ func hintsStopWithContext(e *env) {
 }
 
 func hintsStopWithSession(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	stopped, goes := e.listen(e.ctx, h, "a"), e.listen(e.ctx, other, "a")
 	e.arrives(other, "a", goes)
 	if err := h.Close(e.ctx); err != nil {
@@ -101,7 +101,7 @@ func hintsStopWithSession(e *env) {
 
 // hintsMayCall: a hint runs without a lock of the store that a call would need.
 func hintsMayCall(e *env) {
-	h, other := e.session(), e.session()
+	h, other := e.lasting(), e.lasting()
 	var n atomic.Int64
 	err := h.Listen(e.ctx, "a", func() {
 		ctx, cancel := newCtx(e)
@@ -117,7 +117,7 @@ func hintsMayCall(e *env) {
 }
 
 func listenAfterEnd(e *env) {
-	h := e.session()
+	h := e.lasting()
 	if err := h.Close(e.ctx); err != nil {
 		e.Fatal(err)
 	}

@@ -24,7 +24,7 @@ var oddKeys = []string{
 }
 
 func keysAreBytes(e *env) {
-	h := e.session()
+	h := e.lasting()
 	for _, key := range oddKeys {
 		v := e.must(h, backends.Txn{Checks: []backends.Check{{Key: key}}, Puts: []backends.Put{{Key: key, Value: []byte(key)}}})
 		if len(v) != 1 {
@@ -56,7 +56,7 @@ func keysAreBytes(e *env) {
 }
 
 func prefixesAreBytes(e *env) {
-	h := e.session()
+	h := e.lasting()
 	keys := append(slices.Clone(oddKeys), "\xff\xff\xff", "a\xff", "a\xff\xff", "b", "%a", "_a", `\a`, "ab")
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
@@ -81,7 +81,7 @@ func prefixesAreBytes(e *env) {
 }
 
 func valuesAreBytes(e *env) {
-	h := e.session()
+	h := e.lasting()
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -121,7 +121,7 @@ func longest(e *env) {
 }
 
 func invalidRequests(e *env) {
-	h := e.session()
+	h := e.lasting()
 	long := strings.Repeat("k", backends.MaxKey+1)
 	big := make([]byte, backends.MaxValue+1)
 	put := func(key string, value []byte) backends.Txn {

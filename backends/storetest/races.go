@@ -14,6 +14,7 @@ import (
 var raceCases = []testCase{
 	{"OneOfManyPutsAnAbsentKey", nil, oneWins},
 	{"OneOfManyPutsAtAVersion", nil, oneWinsAtVersion},
+	{"CommitsThatExcludeEachOtherAreNotBothApplied", nil, writeSkew},
 	{"TakeOverAndRenewalNeverBothSucceed", nil, takeOverRace},
 	{"DeleteAndTakeNeverBothSucceed", nil, releaseRace},
 }
@@ -99,6 +100,37 @@ func oneWinsAtVersion(e *env) {
 		})
 		if version = next.Load(); version == 0 {
 			e.Fatalf("round %d: nobody wrote", round)
+		}
+	}
+}
+
+// writeSkew: each of two commits puts a key and depends on the other's: on its absence, or on its version. They are in some order,
+// so the later one finds that what it depends on has changed.
+func writeSkew(e *env) {
+	sessions := e.raceSessions(2)
+	keys := []string{"a", "b"}
+	var versions [2]int64 // 0: absent
+	for round := range e.d.Rounds {
+		var wins atomic.Int64
+		racers(sessions, func(i int, h backends.Session) {
+			_, err := e.try(h, bindTxn(keys[i], backends.Check{Key: keys[1-i], Version: versions[1-i]}))
+			if err == nil {
+				wins.Add(1)
+			} else if !errors.Is(err, backends.ErrConflict) {
+				e.Errorf("result %v", err)
+			}
+			if _, err := h.Renew(e.ctx, backends.RenewRequest{Incarnation: h.Opened().Incarnation}); err != nil {
+				e.Errorf("renewal: %v", err)
+			}
+		})
+		if wins.Load() != 1 {
+			e.Fatalf("round %d: %d of two commits that exclude each other were applied", round, wins.Load())
+		}
+		versions = [2]int64{}
+		if round%2 == 0 { // the next time they are there
+			versions = [2]int64{e.put(sessions[0], "a", "v"), e.put(sessions[0], "b", "v")}
+		} else {
+			e.must(sessions[0], backends.Txn{Deletes: keys})
 		}
 	}
 }

@@ -18,7 +18,7 @@ var readCases = []testCase{
 }
 
 func readSorted(e *env) {
-	h := e.session()
+	h := e.lasting()
 	for _, key := range []string{"b/2", "a", "b/1", "c", "b", "d"} {
 		e.put(h, key, "value of "+key)
 	}
@@ -42,7 +42,7 @@ func readSorted(e *env) {
 }
 
 func readNamesOnly(e *env) {
-	h := e.session()
+	h := e.lasting()
 	version := e.put(h, "k", "v")
 	r := e.read(h, backends.ReadRequest{Prefixes: []string{""}, NamesOnly: true})
 	if len(r.Entries) != 1 || len(r.Entries[0].Value) != 0 || r.Entries[0].Version != version {
@@ -51,7 +51,7 @@ func readNamesOnly(e *env) {
 }
 
 func readAfterEnd(e *env) {
-	h := e.session()
+	h := e.lasting()
 	e.put(h, "free", "v")
 	e.bind(h, "bound")
 	if err := h.Close(e.ctx); err != nil {
@@ -63,7 +63,7 @@ func readAfterEnd(e *env) {
 }
 
 func readTellsSession(e *env) {
-	h := e.session()
+	h := e.lasting()
 	e.bind(h, "bound")
 	e.put(h, "free", "v")
 	bound, free := e.get(h, "bound"), e.get(h, "free")
@@ -115,7 +115,7 @@ func groupsLists(e *env) {
 }
 
 func readMany(e *env) {
-	h := e.session()
+	h := e.lasting()
 	const n = 3000
 	value := bytes.Repeat([]byte("v"), 200)
 	var want []string

@@ -264,12 +264,12 @@ func supersedeTellsLeft(e *env) {
 }
 
 func supersedeRolledBack(e *env) {
-	old := e.named("n")
+	old := e.lasting()
 	restore := e.place.RollBack(e.T)
-	e.supersede(e.named("n"), "n", 1)
+	e.supersede(e.lasting(), "node", 1)
 	restore(e.T)
-	again := e.named("n")
-	e.supersede(again, "n", 1)
+	again := e.lasting()
+	e.supersede(again, "node", 1)
 	if _, err := old.Renew(e.ctx, backends.RenewRequest{Incarnation: again.Opened().Incarnation}); !errors.Is(err, backends.ErrSuperseded) {
 		e.Fatalf("renewal in the new incarnation: %v", err)
 	}

@@ -36,6 +36,8 @@ type Base interface {
 type Statement struct {
 	SQL  string
 	Args []any // int64, string, []byte; [][]byte for a list; and whatever else the database's own statements need
+	// Growing: how the database does it best depends on how much is stored, so it must not keep to a plan.
+	Growing bool
 	// Row is called for each row that it returns; nil: it returns none, or they do not matter. dest are *int64, *string, *[]byte.
 	// A NULL gives zero, "" or nil.
 	Row func(scan Scan) error

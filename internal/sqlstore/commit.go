@@ -141,7 +141,7 @@ func (s *session) load(t *Tx, b *board, keys []Key) {
 	for _, list := range lists {
 		t.Add(Statement{
 			SQL: `SELECT e.name, e.version, e.session, e.gone, CASE WHEN e.session = ? OR s.expires > {now} THEN 1 ELSE 0 END` +
-				` FROM {t}entries e LEFT JOIN {t}sessions s ON s.id = e.session WHERE e.grp = ? AND e.name IN (??)`,
+				` FROM {named} e LEFT JOIN {t}sessions s ON s.id = e.session`,
 			Args: []any{nobody(), list[0], list[1]},
 			Row:  b.read,
 		})

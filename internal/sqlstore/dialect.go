@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,8 @@ type Dialect struct {
 	MostKeys    int    // in one list; 0: 100
 	// Mark stands for the n-th argument of a statement, from 1 on, where Arrays is false; nil: ?.
 	Mark func(n int) string
+	// Named is {named}: the entries of a group with some names, ? and then IN (??) or ?, as a table; empty: named.
+	Named string
 	// Lock orders the writers of these keys, which are sorted; nil where they are in order anyway. It may leave rows
 	// of version 0 for the keys that are Absent: Placeholders says that it does.
 	Lock         func(group string, keys []Key) []Statement
@@ -45,6 +48,9 @@ type Row struct {
 	Was, Version         int64
 	Gone                 int64 // 1: deleted
 }
+
+// named is the entries of a group with some names.
+const named = `(SELECT * FROM {t}entries WHERE grp = ? AND name IN (??))`
 
 // Literal is a string as SQL.
 func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -108,6 +114,8 @@ func (d *Dialect) Render(s Statement) (string, []any) {
 		case rest[0] == '?':
 			rest = rest[1:]
 			argument(false)
+		case strings.HasPrefix(rest, "{named}"):
+			rest = cmp.Or(d.Named, named) + rest[len("{named}"):]
 		case rest[0] == '{':
 			word, after, _ := strings.Cut(rest[1:], "}")
 			b.WriteString(d.word(word))

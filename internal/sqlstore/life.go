@@ -7,15 +7,15 @@ import "github.com/rebalancer-go/rebalancer/backends"
 func (t *Tx) endDead(condition string, args ...any) {
 	const out = ` AND expires <= {now} AND expires >= 0`
 	if t.Dialect.Update != "" { // all in one order
-		t.Add(Statement{SQL: `SELECT id FROM {t}sessions WHERE ` + condition + out + ` ORDER BY id {update}`, Args: args, Row: ignore})
+		t.Add(Statement{SQL: `SELECT id FROM {t}sessions WHERE ` + condition + out + ` ORDER BY id {update}`, Args: args, Row: ignore, Growing: true})
 	}
-	t.Add(Statement{SQL: `UPDATE {t}sessions SET expires = -1 WHERE ` + condition + out, Args: args})
+	t.Add(Statement{SQL: `UPDATE {t}sessions SET expires = -1 WHERE ` + condition + out, Args: args, Growing: true})
 }
 
 // hold keeps the sessions that live, of those that the condition names, as they are until the transaction ends.
 func (t *Tx) hold(condition string, args ...any) {
 	if t.Dialect.Share != "" {
-		t.Add(Statement{SQL: `SELECT id FROM {t}sessions WHERE ` + condition + ` AND expires > {now} ORDER BY id {share}`, Args: args, Row: ignore})
+		t.Add(Statement{SQL: `SELECT id FROM {t}sessions WHERE ` + condition + ` AND expires > {now} ORDER BY id {share}`, Args: args, Row: ignore, Growing: true})
 		return
 	}
 	t.Add(Statement{SQL: `UPDATE {t}sessions SET touched = touched + 1 WHERE ` + condition + ` AND expires > {now}`, Args: args})

@@ -42,19 +42,19 @@ func (s *session) Read(ctx context.Context, r backends.ReadRequest) (backends.Re
 	return reply, nil
 }
 
-// live selects the live entries of a group.
-func live(names bool) string {
+// live selects the live ones of some entries.
+func live(from string, names bool) string {
 	value := "e.value"
 	if names {
 		value = "NULL"
 	}
 	return `SELECT e.name, e.version, e.session, s.expires, ` + value +
-		` FROM {t}entries e LEFT JOIN {t}sessions s ON s.id = e.session WHERE e.grp = ? AND e.gone = 0 AND (e.session = ? OR s.expires > {now})`
+		` FROM ` + from + ` e LEFT JOIN {t}sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = ? OR s.expires > {now})`
 }
 
 // readPrefix queues a read of the live entries below a prefix, in order.
 func (t *Tx) readPrefix(group, prefix string, names bool, f func(backends.Entry)) {
-	s := Statement{SQL: live(names) + ` AND e.name >= ?`, Args: []any{[]byte(group), nobody(), []byte(prefix)}, Row: t.entry(f)}
+	s := Statement{SQL: live("{t}entries", names) + ` AND e.grp = ? AND e.name >= ?`, Args: []any{nobody(), []byte(group), []byte(prefix)}, Row: t.entry(f)}
 	if end := after(prefix); end != nil {
 		s.SQL += ` AND e.name < ?`
 		s.Args = append(s.Args, end)
@@ -83,7 +83,7 @@ func (t *Tx) readKeys(group string, keys []string, names bool, f func(backends.E
 		for i, key := range chunk {
 			list[i] = []byte(key)
 		}
-		t.Add(Statement{SQL: live(names) + ` AND e.name IN (??)`, Args: []any{[]byte(group), nobody(), list}, Row: t.entry(f)})
+		t.Add(Statement{SQL: live("{named}", names), Args: []any{[]byte(group), list, nobody()}, Row: t.entry(f)})
 	}
 }
 

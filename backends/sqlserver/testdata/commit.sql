@@ -13,7 +13,7 @@ EXEC @lock = sp_getapplock @Resource = @p2, @LockMode = 'Exclusive', @LockOwner 
 UPDATE [rebalancer].sessions SET expires = -1 WHERE id IN (SELECT session FROM [rebalancer].entries WHERE grp = @p3 AND name IN (@p4,@p5) AND session <> @p6) AND expires <= @now AND expires >= 0;
 UPDATE [rebalancer].sessions SET touched = touched + 1 WHERE id = @p7 AND expires > @now;
 SELECT CASE WHEN expires > @now THEN 1 ELSE 0 END, superseded FROM [rebalancer].sessions WHERE id = @p8;
-SELECT e.name, e.version, e.session, e.gone, CASE WHEN e.session = @p9 OR s.expires > @now THEN 1 ELSE 0 END FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p10 AND e.name IN (@p11,@p12);
+SELECT e.name, e.version, e.session, e.gone, CASE WHEN e.session = @p9 OR s.expires > @now THEN 1 ELSE 0 END FROM (SELECT * FROM [rebalancer].entries WHERE grp = @p10 AND name IN (@p11,@p12)) e LEFT JOIN [rebalancer].sessions s ON s.id = e.session;
 SELECT DATEDIFF_BIG(MICROSECOND, '19700101', SYSUTCDATETIME());
 SELECT CONVERT(bigint, 1);
 END

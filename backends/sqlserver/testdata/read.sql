@@ -6,18 +6,18 @@ SET @origin = CONCAT(CONVERT(nvarchar(256), @@SERVERNAME), N' ', (SELECT CONVERT
 SELECT @incarnation = r.incarnation, @since = r.since FROM [rebalancer].record r WHERE r.one = 1 AND r.format = 1 AND r.origin = @origin AND (r.fork IS NULL OR @fork IS NULL OR r.fork = @fork);
 SELECT @now, @incarnation, @since;
 IF @incarnation IS NOT NULL BEGIN
-SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p1 AND e.gone = 0 AND (e.session = @p2 OR s.expires > @now) AND e.name >= @p3 AND e.name < @p4 ORDER BY e.name;
-SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p5 AND e.gone = 0 AND (e.session = @p6 OR s.expires > @now) AND e.name >= @p7 ORDER BY e.name;
-SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p8 AND e.gone = 0 AND (e.session = @p9 OR s.expires > @now) AND e.name IN (@p10);
+SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = @p1 OR s.expires > @now) AND e.grp = @p2 AND e.name >= @p3 AND e.name < @p4 ORDER BY e.name;
+SELECT e.name, e.version, e.session, s.expires, e.value FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = @p5 OR s.expires > @now) AND e.grp = @p6 AND e.name >= @p7 ORDER BY e.name;
+SELECT e.name, e.version, e.session, s.expires, e.value FROM (SELECT * FROM [rebalancer].entries WHERE grp = @p8 AND name IN (@p9)) e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = @p10 OR s.expires > @now);
 SELECT CONVERT(bigint, 1);
 END
--- @p1 = "group"
--- @p2 = ""
+-- @p1 = ""
+-- @p2 = "group"
 -- @p3 = "p/"
 -- @p4 = "p0"
--- @p5 = "group"
--- @p6 = ""
+-- @p5 = ""
+-- @p6 = "group"
 -- @p7 = "\xff"
 -- @p8 = "group"
--- @p9 = ""
--- @p10 = "a"
+-- @p9 = "a"
+-- @p10 = ""

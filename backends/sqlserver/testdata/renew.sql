@@ -10,21 +10,21 @@ BEGIN TRANSACTION;
 UPDATE [rebalancer].sessions SET expires = @now + @p1 WHERE id = @p2 AND expires > @now AND superseded = 0 AND (SELECT incarnation FROM [rebalancer].record WHERE one = 1) = @p3;
 SELECT CONVERT(bigint, @@ROWCOUNT);
 COMMIT TRANSACTION;
-SELECT e.name, e.version, e.session, s.expires, NULL FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p4 AND e.gone = 0 AND (e.session = @p5 OR s.expires > @now) AND e.name IN (@p6,@p7,@p8,@p9);
-SELECT e.name, e.version, e.session, s.expires, NULL FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.grp = @p10 AND e.gone = 0 AND (e.session = @p11 OR s.expires > @now) AND e.name >= @p12 AND e.name < @p13 ORDER BY e.name;
+SELECT e.name, e.version, e.session, s.expires, NULL FROM (SELECT * FROM [rebalancer].entries WHERE grp = @p4 AND name IN (@p5,@p6,@p7,@p8)) e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = @p9 OR s.expires > @now);
+SELECT e.name, e.version, e.session, s.expires, NULL FROM [rebalancer].entries e LEFT JOIN [rebalancer].sessions s ON s.id = e.session WHERE e.gone = 0 AND (e.session = @p10 OR s.expires > @now) AND e.grp = @p11 AND e.name >= @p12 AND e.name < @p13 ORDER BY e.name;
 SELECT CONVERT(bigint, 1);
 END
 -- @p1 = 30000000
 -- @p2 = "SESSION"
 -- @p3 = N'inc'
 -- @p4 = "group"
--- @p5 = ""
--- @p6 = "a"
--- @p7 = "b"
+-- @p5 = "a"
+-- @p6 = "b"
+-- @p7 = "c"
 -- @p8 = "c"
--- @p9 = "c"
--- @p10 = "group"
--- @p11 = ""
+-- @p9 = ""
+-- @p10 = ""
+-- @p11 = "group"
 -- @p12 = "p/"
 -- @p13 = "p0"
 -- call

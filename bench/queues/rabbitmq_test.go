@@ -1,0 +1,137 @@
+//go:build linux
+
+package queues
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
+)
+
+const (
+	prefetch = 200
+	perRound = 20_000
+)
+
+var rivals = []struct {
+	name string
+	loop Loop
+	part int // only every so many of the messages: it is slow
+}{
+	{"ours", Ours, 1}, {"ours-as-shipped", OursAsShipped, 1}, {"raw", Raw, 1}, {"watermill", Watermill, 1}, {"watermill-as-shipped", WatermillAsShipped, 10},
+}
+
+// BenchmarkRabbitMQ: each iteration is a round of every loop, in turns that begin with another one each time. -benchtime=5x gives the figures of
+// the README. 256 B, persistent, published before.
+func BenchmarkRabbitMQ(b *testing.B) {
+	server := testserver.StartRabbitMQ(b, 4)
+	for _, kind := range []string{"classic", "quorum"} {
+		for _, queues := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s/%d-queues", kind, queues), func(b *testing.B) { compare(b, server.For(b), kind, queues) })
+		}
+	}
+}
+
+func compare(b *testing.B, server *testserver.RabbitMQ, kind string, queues int) {
+	vhost := server.VHost(b)
+	w := Work{URL: server.URL(vhost), Quorum: kind == "quorum", Prefetch: prefetch}
+	for i := range queues {
+		q := fmt.Sprintf("q%d", i)
+		w.Queues = append(w.Queues, q)
+		server.Must(http.MethodPut, "/api/queues/"+vhost+"/"+q, map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": kind}}, nil)
+	}
+	results := make([][]Result, len(rivals))
+	turn := 0
+	for b.Loop() {
+		for i := range rivals {
+			i = (i + turn) % len(rivals)
+			n := perRound / rivals[i].part / queues * queues
+			fill(b, w, n)
+			r, err := Round(b.Context(), rivals[i].loop, w, n, server.Pid())
+			if err != nil {
+				b.Fatalf("%s: %v", rivals[i].name, err)
+			}
+			empty(b, w, rivals[i].name)
+			results[i] = append(results[i], r)
+		}
+		turn++
+	}
+	report(b, results)
+}
+
+// report gives for each loop the messages per second and CPU per message, and of ours the ratios to the others, round by round.
+func report(b *testing.B, results [][]Result) {
+	b.ReportMetric(0, "ns/op")
+	for i, rs := range results {
+		name := rivals[i].name
+		b.ReportMetric(Median(rs, func(r Result) float64 { return r.PerSecond }), name+"-msg/s")
+		b.ReportMetric(Median(rs, func(r Result) float64 { return float64(r.Client.Nanoseconds()) / 1e3 }), name+"-client-µs/msg")
+		b.ReportMetric(Median(rs, func(r Result) float64 { return float64(r.Broker.Nanoseconds()) / 1e3 }), name+"-broker-µs/msg")
+		for ours := range 2 {
+			if i < 2 || ours == 1 && !strings.HasSuffix(name, "-as-shipped") {
+				continue
+			}
+			ratios := make([]Result, len(rs))
+			for k := range rs {
+				ratios[k].PerSecond = results[ours][k].PerSecond / rs[k].PerSecond
+			}
+			b.ReportMetric(Median(ratios, func(r Result) float64 { return r.PerSecond }), rivals[ours].name+"/"+name)
+		}
+	}
+}
+
+// fill publishes n messages, the same number to each queue, and waits for the confirms.
+func fill(b *testing.B, w Work, n int) {
+	conn, err := amqp.Dial(w.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		b.Fatal(err)
+	}
+	body := bytes.Repeat([]byte("x"), 256)
+	var last *amqp.DeferredConfirmation
+	for i := range n {
+		last, err = ch.PublishWithDeferredConfirmWithContext(context.Background(), "", w.Queues[i%len(w.Queues)], false, false,
+			amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: fmt.Sprint(i), Headers: amqp.Table{"_watermill_message_uuid": fmt.Sprint(i)}, Body: body})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if i%1000 == 999 || i == n-1 {
+			if !last.Wait() {
+				b.Fatal("the broker refused a message")
+			}
+		}
+	}
+}
+
+// empty checks that everything was acknowledged. watermill-amqp gives back what it had not acknowledged yet when it is told to end: that is removed.
+func empty(b *testing.B, w Work, loop string) {
+	conn, err := amqp.Dial(w.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, q := range w.Queues {
+		left, err := ch.QueuePurge(q, false)
+		if err != nil || left > 0 && !strings.HasPrefix(loop, "watermill") {
+			b.Fatalf("%s left %d messages in %s (%v)", loop, left, q, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/group"
+	"github.com/rebalancer-go/rebalancer/sources"
 )
 
 // consumeFlags are the flags of consume.
@@ -18,6 +19,7 @@ type consumeFlags struct {
 	success, failure             string
 	resources                    list
 	registered                   bool
+	discover                     string
 	ttl, drain, idle             time.Duration
 	concurrency, priority        int
 	attempts, count              int
@@ -25,7 +27,7 @@ type consumeFlags struct {
 }
 
 const consumeLong = `It joins GROUP as one of its nodes and works the resources that the group gives it. A resource is a name below the
-source, for file:///data the directory in it: --resource in is /data/in. Every node of the group uses the same --ttl,
+source: for file:///data the directory in it (--resource in is /data/in), for amqp://host/vhost the queue. Every node of the group uses the same --ttl,
 --barrier, kind of resources, --max-active, --fail-back, --max-moving and --max-moving-per-node; a node that differs is refused.
 
 With --static the name of --node outlives its process: a restart within --ttl keeps its resources, and nothing else moves. A
@@ -67,6 +69,8 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.explain("resource", "NAME")
 	f.BoolVar(&c.registered, "registered", false, "share the resources that are kept in the store (`rebalancer resources add`)")
 	f.explain("registered", "")
+	f.StringVar(&c.discover, "discover", "", "share the resources of the source that match a pattern with * ? [a-z], looked for again and again")
+	f.explain("discover", "PATTERN")
 	storeFlag(f, p, &c.store)
 	f.StringVar(&c.node, "node", "", "unique name of this node. Defaults to the host's name and something random.")
 	f.explain("node", "NAME")
@@ -87,7 +91,8 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.StringVar(&c.success, "on-success", "", "what becomes of a message that was worked. Defaults to delete when there is a CMD.")
 	f.explain("on-success", "delete|move:DIR")
 	f.StringVar(&c.failure, "on-failure", "", "what becomes of a message whose attempts are used up, or whose CMD exited with 65: it is\n"+
-		"moved, with the reason beside it, or the resource stands still. Without it the message stays and is tried again.")
+		"moved (for amqp:// DIR is a queue), with the reason beside it, or the resource stands still. Without it the\n"+
+		"message stays and is tried again.")
 	f.explain("on-failure", "move:DIR|stop")
 	f.IntVar(&c.count, "count", 0, "end after N messages were worked")
 	f.explain("count", "N")
@@ -104,8 +109,9 @@ func (c *consumeFlags) check(rest []string) (onSuccess, onFailure settle, err er
 		}
 	}
 	bad(c.source == "", "--source is missing, as in --source file:///data")
-	bad(len(c.resources) == 0 && !c.registered, "--resource NAME or --registered is missing")
+	bad(len(c.resources) == 0 && !c.registered && c.discover == "", "--resource NAME, --registered or --discover PATTERN is missing")
 	bad(len(c.resources) > 0 && c.registered, "--resource and --registered exclude each other")
+	bad(c.discover != "" && (c.registered || len(c.resources) > 0), "--discover excludes --resource and --registered")
 	bad(c.barrier != "resource" && c.barrier != "global", "--barrier is %q: it must be resource or global", c.barrier)
 	bad(c.count < 0, "--count is %d: it must be at least 0", c.count)
 	bad(c.idle < 0, "--exit-idle is %v: it must be at least 0", c.idle)
@@ -126,7 +132,7 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(p.stderr, nil))
-	src, err := p.openSource(ctx, c.source, sourceOptions{success: onSuccess, failure: onFailure, logger: log})
+	src, err := p.openSource(ctx, c.source, sourceOptions{success: onSuccess, failure: onFailure, logger: log, list: c.discover != ""})
 	if err != nil {
 		return err
 	}
@@ -177,6 +183,9 @@ func (c *consumeFlags) config(name string, src *openSource, onFailure settle) gr
 	c.placement.config(&cfg)
 	if c.registered {
 		cfg.Resources = group.Registered()
+	}
+	if d, ok := src.Source.(sources.Discoverer); ok && c.discover != "" {
+		cfg.Resources = group.Discover(0, func(ctx context.Context) ([]string, error) { return d.Discover(ctx, c.discover) })
 	}
 	if onFailure.action == "stop" {
 		cfg.Retry.Exhausted = group.Stop

@@ -36,6 +36,7 @@ type sourceOptions struct {
 	success settle // delete or move
 	failure settle // move, stop or nothing
 	logger  *slog.Logger
+	list    bool // its resources are to be discovered
 }
 
 // settle is the value of --on-success or --on-failure.
@@ -58,7 +59,9 @@ func storeDrivers() []storeDriver {
 	return slices.Concat([]storeDriver{sqliteStore()}, postgresStores(), redisStores(), []storeDriver{zookeeperStore(), sqlserverStore(), memoryStore()})
 }
 
-func sourceDrivers() []sourceDriver { return []sourceDriver{fileSource()} }
+func sourceDrivers() []sourceDriver {
+	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources())
+}
 
 // memoryStore explains itself: it is for programs, not for processes.
 func memoryStore() storeDriver {

@@ -37,12 +37,12 @@ type command struct {
 type action func(ctx context.Context, p *program, args, rest []string) error
 
 func (p *program) commands() []command {
-	return []command{
+	return append([]command{
 		consumeCommand(p), describeCommand(), groupsCommand(), createCommand(),
 		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
 		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
 		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), versionCommand(),
-	}
+	}, partitionsCommands()...)
 }
 
 // run is one call of the program. It returns the exit code.
@@ -81,7 +81,7 @@ func (p *program) dispatch(ctx context.Context, args []string) error {
 
 // find picks the command with the longest name that args begin with, and returns what follows.
 func (p *program) find(args []string) (*command, []string) {
-	for n := min(2, len(args)); n > 0; n-- {
+	for n := min(3, len(args)); n > 0; n-- {
 		name := strings.Join(args[:n], " ")
 		for _, c := range p.commands() {
 			if c.name == name {
@@ -121,7 +121,7 @@ func (p *program) call(ctx context.Context, c *command, args []string) error {
 	return act(ctx, p, pos, rest)
 }
 
-const intro = `rebalancer shares any set of resources (directories, later queues, buckets, …) among the processes of a
+const intro = `rebalancer shares any set of resources (directories, queues, later buckets, …) among the processes of a
 group: each resource is worked by one of them at a time, and when processes come, go or crash the work moves by itself.
 
   rebalancer consume orders --source file:///data --resource in --on-success delete -- ./import.sh
@@ -152,9 +152,9 @@ func (p *program) help(args []string) error {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, c := range p.commands() {
-		fmt.Fprintf(&b, "  %-17s %s\n", c.name, c.short)
+		fmt.Fprintf(&b, "  %-26s %s\n", c.name, c.short)
 	}
-	b.WriteString("  help COMMAND      more about a command\n" + outro)
+	b.WriteString("  help COMMAND               more about a command\n" + outro)
 	_, err := io.WriteString(p.stdout, b.String())
 	return err
 }

@@ -34,7 +34,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"help", "frobnicate"}, `no command "frobnicate"`},
 		{[]string{"consume"}, "arguments are missing"},
 		{[]string{"consume", "g"}, "--source is missing"},
-		{[]string{"consume", "g"}, "--resource NAME or --registered is missing"},
+		{[]string{"consume", "g"}, "--resource NAME, --registered or --discover PATTERN is missing"},
 		{[]string{"consume", "g"}, "--on-success must say"},
 		{consume("--registered", "--", "true"), "exclude each other"},
 		{consume("--frob", "--", "true"), "flag provided but not defined: -frob"},
@@ -128,7 +128,7 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"ttl": "7s", "drain": "7s", "exit-idle": "7s", "concurrency": "7", "priority": "7", "attempts": "7", "count": "7",
-		"registered": "true", "change": "true", "resource": "a,b c",
+		"registered": "true", "wait": "true", "change": "true", "resource": "a,b c",
 		"static": "true", "fail-back": "true", "all": "true", "keep": "true", "weight": "7", "max-resources": "7",
 		"max-active": "7", "max-moving": "7", "max-moving-per-node": "7", "label": "a=b,c=d", "require": "a=b,c=d", "prefer": "a=b,c=d",
 	}

@@ -178,3 +178,31 @@ func outOf(r *reader) *rebalancer.Message {
 	}
 	return nil
 }
+
+// lossy is a client that loses the answer of a receive.
+type lossy struct {
+	*sqstest.Server
+	lose bool
+}
+
+var errLost = errors.New("the answer was lost")
+
+func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	out, err := l.Server.ReceiveMessage(ctx, in, o...)
+	if l.lose {
+		l.lose = false
+		return nil, errLost
+	}
+	return out, err
+}
+
+// crowded is a client of a server that says of every queue that it has too many messages in flight.
+type crowded struct{ *sqstest.Server }
+
+func (c *crowded) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	out, err := c.Server.GetQueueAttributes(ctx, in, o...)
+	if err == nil {
+		out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"] = "5", "120000"
+	}
+	return out, err
+}

@@ -121,7 +121,7 @@ func (r *reader) failed(err error, a attemptID, sent time.Time) {
 	if a.id != "" && !answered(err) {
 		r.attempts = append(r.attempts, a)
 	}
-	if !r.closed && sent.After(r.told) {
+	if !r.closed && !sent.Before(r.told) {
 		r.report(fmt.Errorf("receive: %w", resourceError(err)))
 	}
 }

@@ -91,6 +91,28 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// held is a source whose server holds messages for a node that froze.
+type held struct {
+	*memory.Source
+	long time.Duration
+}
+
+func (h held) HeldFor() time.Duration { return h.long }
+
+func TestServerThatHoldsMessages(t *testing.T) {
+	t.Parallel()
+	// TTL 30 s, a renewal every 5 s, a margin of 6 s: 19 s are left.
+	for long, ok := range map[time.Duration]bool{0: true, 15 * time.Second: true, 18999 * time.Millisecond: true, 19 * time.Second: false} {
+		cfg := newWorld(t).config("a", "q")
+		cfg.TTL, cfg.Tuning = DefaultTTL, Tuning{}
+		cfg.Source = held{memory.New(), long}
+		_, err := New(cfg)
+		if ok != (err == nil) || err != nil && (!errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "TTL is 30s: the source's server")) {
+			t.Errorf("held for %v: %v", long, err)
+		}
+	}
+}
+
 // spelled is a source whose canonical names are in lower case.
 type spelled struct{ *memory.Source }
 

@@ -56,7 +56,7 @@ func (f *flusher) armLocked(l *live) {
 		return
 	}
 	wait := flushIdle
-	if l.window.pending() == 0 {
+	if l.window.pending() == 0 || l.careful {
 		wait = flushSingle / 4
 	}
 	f.armed, f.pending, f.since = true, l.window.pending(), time.Now()
@@ -82,6 +82,13 @@ func (f *flusher) tick() {
 	f.some(l, true)
 }
 
+// holdsLocked tells whether the one message of a careful start is to be acknowledged only when the next is asked for, which
+// the broker sends at once: nobody may want it, and then it is returned unworked. See finish. (A change of the prefetch too
+// holds up what would allow the broker to send more: see live.full.)
+func (f *flusher) holdsLocked(l *live, now time.Time) bool {
+	return l.careful && !f.r.waiting && l.window.pending() > 0 && now.Sub(l.window.list[l.window.head].since) < flushSingle
+}
+
 // write acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
 // what the broker may send or the reader closes. Errors mean that the channel is lost, which the pump notices; the messages
 // come again.
@@ -89,11 +96,11 @@ func (f *flusher) write(l *live) {
 	f.send.Lock()
 	defer f.send.Unlock()
 	f.r.mu.Lock()
-	if f.r.live != l || l.want != l.prefetch && !f.r.closed { // the latter: when the prefetch is changed, or kept
+	now := time.Now()
+	if f.r.live != l || !f.r.closed && (l.want != l.prefetch || f.holdsLocked(l, now)) {
 		f.r.mu.Unlock()
 		return
 	}
-	now := time.Now()
 	tag, some := l.window.ack()
 	before := now.Add(-flushSingle)
 	if f.r.closed || l.window.above >= max(1, l.prefetch/2) {

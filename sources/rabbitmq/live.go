@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -30,9 +31,10 @@ type live struct {
 
 	failures int // in a row, of what Fetch does with the next message itself
 
-	tune   chan struct{} // of capacity 1: the prefetch shall change
-	quit   chan struct{} // closed: pump no more
-	pumped chan struct{} // closed by the pump at its end
+	tune     chan struct{} // of capacity 1: the prefetch shall change
+	quit     chan struct{} // closed: pump no more
+	quitting sync.Once     // closes quit
+	pumped   chan struct{} // closed by the pump at its end
 
 	// Guarded by the reader's mutex.
 	window   window

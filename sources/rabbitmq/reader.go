@@ -109,6 +109,9 @@ func (r *reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, err
 		case got.special != nil:
 			err = r.special(ctx, got.live, got.special)
 		default:
+			if got.asks {
+				r.flush.some(got.live, true)
+			}
 			r.wait(ctx, got)
 		}
 		if err != nil && ctx.Err() != nil {
@@ -132,6 +135,7 @@ type polled struct {
 	special *entry    // the next entry, when it is not handed out (see special)
 	due     time.Time // when a message that was given back can be handed out; zero: there is none
 	starved bool      // the broker has sent as many as it may
+	asks    bool      // an acknowledgement may have waited for somebody to ask for the next message
 }
 
 // poll takes at most max messages.
@@ -175,6 +179,7 @@ func (r *reader) poll(max int) (polled, error) {
 		return got, nil
 	}
 	r.waiting = got.special == nil
+	got.asks = l.careful && l.window.pending() > 0
 	got.starved = l.window.unacked() >= l.prefetch && !held
 	return got, nil
 }
@@ -273,13 +278,19 @@ func (r *reader) Close(ctx context.Context) error {
 
 // finish ends the use of a channel, in order.
 func (r *reader) finish(ctx context.Context, l *live) error {
-	close(l.quit)
+	l.quitting.Do(func() { close(l.quit) })
 	select {
 	case <-l.pumped:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	err := l.conn.call(ctx, func() error {
+		r.mu.Lock()
+		full := l.window.unacked() >= l.prefetch
+		r.mu.Unlock()
+		if full { // nothing is on its way, and nothing shall be sent for what is acknowledged now: it would be returned unworked
+			_ = l.ch.Cancel(l.tag, false)
+		}
 		r.flush.write(l)
 		return nil
 	})

@@ -50,7 +50,10 @@ func (c Config) parseURL(raw string) (host, string, error) {
 	if err != nil || strings.ContainsAny(raw, " \t\n") {
 		return host{}, "", errors.New("it is not a URL: write amqp://user:password@host:5672/vhost, and escape what is special in each part (%2F for /)")
 	}
-	if u.Scheme != "amqp" && u.Scheme != "amqps" || u.Opaque != "" || u.Hostname() == "" || u.Fragment != "" {
+	if u.Opaque != "" {
+		return host{}, "", errors.New("write amqp://host:port/vhost or amqps://host:port/vhost") // what it is cannot be told, nor shown
+	}
+	if u.Scheme != "amqp" && u.Scheme != "amqps" || u.Hostname() == "" || u.Fragment != "" {
 		return host{}, "", fmt.Errorf("%s: write amqp://host:port/vhost or amqps://host:port/vhost", shown(u))
 	}
 	if strings.Contains(strings.TrimPrefix(u.EscapedPath(), "/"), "/") {

@@ -1,0 +1,103 @@
+package rabbitmq
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer"
+)
+
+// TestWindow compares a window that is settled in any order with a broker that is strict: it closes the channel when it is told up to a tag that
+// it was told of before.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d: set it in TestWindow to replay", seed)
+		}
+	}()
+	c := &rebalancer.Claim{Resource: "q", Fence: 1}
+	renew := func(e *entry) *rebalancer.Message { m := new(rebalancer.Message); fill(m, e, c); return m }
+	var w window
+	now := time.Unix(1000, 0)
+	unacked := map[uint64]bool{}
+	var hand []*rebalancer.Message
+	tag, want := uint64(0), 1
+	handed := map[int]bool{}
+	for step := range 20000 {
+		now = now.Add(time.Duration(rnd.IntN(100)) * time.Millisecond)
+		switch rnd.IntN(5) {
+		case 0:
+			for range rnd.IntN(20) {
+				tag++
+				unacked[tag] = true
+				w.add(newEntry(&amqp.Delivery{DeliveryTag: tag, Body: []byte(fmt.Sprint(tag))}, c, true))
+			}
+		case 1:
+			for e, _ := w.first(now); e != nil && rnd.IntN(10) > 0; e, _ = w.first(now) {
+				m := w.take(e, renew)
+				var n int
+				fmt.Sscan(string(m.Body), &n)
+				if !handed[n] {
+					if n != want {
+						t.Fatalf("step %d: %d was handed out, want %d", step, n, want)
+					}
+					want++
+					handed[n] = true
+				}
+				hand = append(hand, m)
+			}
+		case 2:
+			for range rnd.IntN(len(hand) + 1) {
+				i := rnd.IntN(len(hand))
+				m := hand[i]
+				hand = append(hand[:i], hand[i+1:]...)
+				if rnd.IntN(4) == 0 {
+					m.Native = nil // a handler did what it should not
+				}
+				at := w.find(m)
+				if at < 0 {
+					t.Fatalf("step %d: a message in hand is not known", step)
+				}
+				if rnd.IntN(5) == 0 {
+					w.give(w.list[at], m.Attempt+1, now.Add(time.Duration(rnd.IntN(200))*time.Millisecond))
+				} else {
+					w.finish(at, now)
+				}
+				if w.find(m) >= 0 {
+					t.Fatalf("step %d: a settled message is known", step)
+				}
+			}
+		case 3:
+			if up, ok := w.ack(); ok {
+				if !unacked[up] {
+					t.Fatalf("step %d: told up to %d, of which the broker knows already", step, up)
+				}
+				for x := range unacked {
+					if x <= up {
+						delete(unacked, x)
+					}
+				}
+			}
+		case 4:
+			for _, x := range w.single(now.Add(-time.Second)) {
+				if !unacked[x] {
+					t.Fatalf("step %d: told of %d twice", step, x)
+				}
+				delete(unacked, x)
+			}
+		}
+		if w.unacked() != len(unacked) || w.out != len(hand) {
+			t.Fatalf("step %d: %d unacknowledged, want %d; %d in hand, want %d", step, w.unacked(), len(unacked), w.out, len(hand))
+		}
+	}
+	if len(w.list) > 10*w.len()+10000 {
+		t.Errorf("the list has %d places for %d", len(w.list), w.len())
+	}
+}

@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
-SUITES="lint tests race repeat worlds search processes stores quickstart bench newest"
+SUITES="lint tests race repeat worlds search processes stores sources quickstart bench newest"
 
 usage() {
 	cat <<'TEXT'
@@ -19,6 +19,7 @@ usage: scripts/test.sh [--soak] [SUITE…]
   processes   processes killed and frozen over SQLite, Redis, PostgreSQL, ZooKeeper (soak: ten times as often)
   stores      drivers and groups over PostgreSQL, Redis, Valkey, ZooKeeper; installs
               the servers (as root on Debian) into ~/.cache/rebalancer-servers
+  sources     drivers of sources over RabbitMQ and fauxqs; the order of each key under faults (soak: 10 minutes for each kind of queue)
   quickstart  go run ./examples/quickstart does what it says
   bench       the benchmarks build and run briefly
   newest      the newest version of every dependency passes too

@@ -1,0 +1,200 @@
+//go:build linux
+
+package order
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOrderUnderFaults: for each key no gap and no step back among first completions, and nothing lost.
+func TestOrderUnderFaults(t *testing.T) {
+	t.Parallel()
+	variants := []variant{{4, "quorum", "redis", 1}, {3, "classic", "postgres", 4}}
+	if *soak {
+		variants = append(variants, variant{3, "quorum", "postgres", 4}, variant{4, "classic", "redis", 1})
+	}
+	for _, v := range variants {
+		t.Run(v.String(), func(t *testing.T) {
+			if !*soak { // the long ones load the machine too much together
+				t.Parallel()
+			}
+			underFaults(t, v)
+		})
+	}
+}
+
+func underFaults(t *testing.T, v variant) {
+	rnd := random(t)
+	w := newWorld(t, v, rnd)
+	for range 4 {
+		w.join()
+	}
+	if !within(time.Minute, func() bool { return w.held() == w.queues }) {
+		t.Fatalf("%d of %d queues are worked at first", w.held(), w.queues)
+	}
+	p, check := newPress(t, w.broker.URL(w.vhost)), newVerifier(t, w.lines)
+	began := time.Now()
+	for round := 0; round == 0 || *soak && time.Since(began) < *lasting; round++ {
+		deck := w.faults()
+		rnd.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		for _, fault := range deck {
+			w.pause(200*time.Millisecond, time.Second)
+			what := fault()
+			check.read()
+			t.Logf("%6.1f s: %s; %d sent, %d done, %d again", time.Since(began).Seconds(), what, p.total(), check.first, check.again)
+			if len(check.wrong) > 0 {
+				t.Fatalf("%d faults, the first: %s", len(check.wrong), check.wrong[0])
+			}
+		}
+	}
+	p.end()
+	sent := p.confirmed()
+	last := time.Now()
+	if !within(2*time.Minute, func() bool { return check.complete(sent) }) {
+		t.Errorf("not done: %s\n%s", strings.Join(check.missing(sent), "\n"), w.do("rabbitmq", "partitions", "show", exchange)+w.do("describe", "g"))
+	}
+	for _, f := range check.wrong {
+		t.Error(f)
+	}
+	if got := len(check.byQueue); got < 5 {
+		t.Errorf("messages came from %d queues, want 5 and more", got)
+	}
+	t.Logf("%d messages of %d keys from %v, %d again, all done %v after the last fault", check.first, len(sent), check.byQueue, check.again, time.Since(last).Round(time.Millisecond))
+}
+
+func (w *world) pause(from, to time.Duration) {
+	time.Sleep(from + time.Duration(w.rnd.Int64N(int64(to-from)))) // the schedule of the faults, not a synchronisation
+}
+
+func (w *world) any() *node { return w.nodes[w.rnd.IntN(len(w.nodes))] }
+
+// faults are one of each kind, to be done one after the other: each returns what it did.
+func (w *world) faults() []func() string {
+	all := []func() string{w.kill, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.silence, w.roll, w.scale, w.grow}
+	if *soak {
+		all = append(all, w.shrink, w.killBroker, w.killStore, w.kill, w.freezeLong, w.cutBroker)
+	}
+	return all
+}
+
+func (w *world) kill() string {
+	n := w.any()
+	n.kill()
+	w.drop(n)
+	w.pause(0, ttl/2)
+	return fmt.Sprintf("%s killed, %s joined", n.name, w.join().name)
+}
+
+func (w *world) freezeLong() string {
+	n := w.any()
+	n.signal(syscall.SIGSTOP)
+	w.pause(ttl, ttl+2*time.Second)
+	n.signal(syscall.SIGCONT)
+	return n.name + " frozen for longer than the ttl"
+}
+
+func (w *world) freezeShort() string {
+	n := w.any()
+	n.signal(syscall.SIGSTOP)
+	w.pause(ttl/4, ttl/2)
+	n.signal(syscall.SIGCONT)
+	return n.name + " frozen for less than the ttl"
+}
+
+func (w *world) cutBroker() string {
+	n := w.any()
+	n.broker.Cut()
+	w.pause(0, 2*time.Second)
+	n.broker.Heal()
+	return n.name + " cut off from the broker"
+}
+
+func (w *world) cutStore() string {
+	n := w.any()
+	n.store.Cut()
+	w.pause(ttl/2, ttl+time.Second)
+	n.store.Heal()
+	return n.name + " cut off from the store"
+}
+
+// silence is what a firewall does: connections stay, and nothing passes.
+func (w *world) silence() string {
+	n := w.any()
+	n.broker.Blackhole()
+	n.store.Blackhole()
+	w.pause(ttl, ttl+2*time.Second)
+	n.broker.Heal()
+	n.store.Heal()
+	return n.name + " alone in the world"
+}
+
+// roll replaces all nodes, one after the other.
+func (w *world) roll() string {
+	old := append([]*node(nil), w.nodes...)
+	for _, n := range old {
+		w.join()
+		n.leave()
+	}
+	return fmt.Sprintf("%d nodes replaced", len(old))
+}
+
+// scale makes more nodes than queues, and then few.
+func (w *world) scale() string {
+	for len(w.nodes) < 7 {
+		w.join()
+	}
+	w.pause(time.Second, 3*time.Second)
+	for len(w.nodes) > 2 {
+		w.any().leave()
+	}
+	w.pause(time.Second, 3*time.Second)
+	for len(w.nodes) < 4 {
+		w.join()
+	}
+	return "from 7 nodes to 2 and back to 4"
+}
+
+// grow adds a queue while a node is frozen: what is in that one's hands must be done before what moves from its queues to the new one.
+func (w *world) grow() string {
+	if w.queues >= 8 {
+		return "enough queues"
+	}
+	n := w.any()
+	n.signal(syscall.SIGSTOP)
+	w.pause(ttl/8, ttl/4)
+	w.do("rabbitmq", "partitions", "grow", exchange, fmt.Sprint(w.queues+1))
+	w.register(w.queues, w.queues+1)
+	w.pause(ttl/4, ttl/2)
+	n.signal(syscall.SIGCONT)
+	return w.queue(w.queues-1) + " added while " + n.name + " was frozen"
+}
+
+// shrink takes the last queue away, while a node dies.
+func (w *world) shrink() string {
+	if w.queues <= 4 {
+		return "few queues"
+	}
+	n := w.any()
+	n.kill()
+	w.drop(n)
+	w.join()
+	last := w.queue(w.queues - 1)
+	w.do("rabbitmq", "partitions", "shrink", exchange, fmt.Sprint(w.queues-1))
+	w.do("resources", "remove", "g", last)
+	w.queues--
+	return last + " taken away"
+}
+
+func (w *world) killBroker() string {
+	w.broker.Restart()
+	return "the broker killed and started again"
+}
+
+func (w *world) killStore() string {
+	w.restart()
+	return "the store killed and started again"
+}

@@ -1,0 +1,18 @@
+# Sources over real servers: their drivers, under the race detector where there is a compiler, and the order of each key under faults.
+# Their tests mostly wait: more of them at a time than there are cores.
+source_drivers() {
+	local race=
+	need_cc && race=-race CGO_ENABLED=1
+	export CGO_ENABLED
+	gotest "sources: RabbitMQ $(versions rabbitmq-server rabbitmq-server)" $race -timeout 1h -parallel 8 ./sources/rabbitmq
+	gotest "sources: SQS, played by fauxqs and a fake" $race -timeout 1h -parallel 8 ./sources/sqs/...
+	unset CGO_ENABLED
+	gotest "sources: the program of the README, over RabbitMQ and Redis" -timeout 10m ./examples/queues
+}
+
+if need_servers; then
+	source_drivers
+	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 4 ./integration/order -seed="$SEED" ${SOAK:+-soak}
+else
+	missing "sources: RabbitMQ, SQS" "scripts/servers.sh could not install the servers"
+fi

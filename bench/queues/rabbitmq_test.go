@@ -7,8 +7,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -134,4 +137,48 @@ func empty(b *testing.B, w Work, loop string) {
 			b.Fatalf("%s left %d messages in %s (%v)", loop, left, q, err)
 		}
 	}
+}
+
+// BenchmarkManyQueues: 64 queues on one node. What the program has in use after a second portion of messages, beside that after the first, tells whether
+// anything grows with them.
+func BenchmarkManyQueues(b *testing.B) {
+	const queues, portion = 64, 64 * 500
+	server := testserver.StartRabbitMQ(b, 4)
+	vhost := server.VHost(b)
+	w := Work{URL: server.URL(vhost)}
+	for i := range queues {
+		q := fmt.Sprintf("q%d", i)
+		w.Queues = append(w.Queues, q)
+		server.Must(http.MethodPut, "/api/queues/"+vhost+"/"+q, map[string]any{"durable": true}, nil)
+	}
+	for b.Loop() {
+		var handled atomic.Int64
+		w.Handle = func() { handled.Add(1) }
+		ctx, cancel := context.WithCancel(b.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- OursAsShipped(ctx, w) }()
+		var inUse [3]float64
+		for i := range inUse {
+			fill(b, w, portion)
+			for handled.Load() < int64(i+1)*portion {
+				time.Sleep(time.Millisecond)
+			}
+			inUse[i] = heap()
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(inUse[0]/queues, "KiB/queue-after-1")
+		b.ReportMetric(inUse[2]/queues, "KiB/queue-after-3")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// heap is what is in use, in KiB.
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / 1024
 }

@@ -23,8 +23,10 @@ type fleet struct {
 	t      *testing.T
 	sys    *system
 	global bool
-	setup  func(*group.Config) // what else a test wants of a node; nil: nothing
-	common backends.Store      // of all nodes; nil: each has its own
+	setup  func(*group.Config)                                // what else a test wants of a node; nil: nothing
+	common backends.Store                                     // of all nodes; nil: each has its own
+	dial   func(name, addr string) string                     // gives the address by which a node reaches the server; nil: over a link of its own
+	wrap   func(name string, s backends.Store) backends.Store // nil: not
 	ledger *ledger
 	log    *buffer
 	moved  chan struct{} // signalled when a worker begins or ends
@@ -67,15 +69,21 @@ func (f *fleet) start(name string, resources group.Resources) *node {
 	f.t.Helper()
 	n := &node{name: name, done: make(chan error, 1)}
 	addr := f.sys.addr
-	if addr != "" && f.common == nil {
+	if f.dial != nil {
+		addr = f.dial(name, addr)
+	} else if addr != "" && f.common == nil {
 		n.link = testserver.Proxy(f.t, addr)
 		addr = n.link.Addr()
 	}
 	if n.store = f.common; n.store == nil {
 		n.store = f.sys.open(f.t, addr)
 	}
+	store := n.store
+	if f.wrap != nil {
+		store = f.wrap(name, store)
+	}
 	cfg := group.Config{
-		Name: f.sys.group, Node: name, Store: n.store, Resources: resources, GlobalBarrier: f.global, TTL: f.sys.ttl, Drain: time.Second,
+		Name: f.sys.group, Node: name, Store: store, Resources: resources, GlobalBarrier: f.global, TTL: f.sys.ttl, Drain: time.Second,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 	if f.setup != nil {

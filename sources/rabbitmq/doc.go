@@ -1,3 +1,73 @@
 // Package rabbitmq is a source whose resources are the queues of one virtual host of RabbitMQ, classic or quorum, with and
-// without single active consumer.
+// without single active consumer. It was tested on RabbitMQ 3.10 and 4.0.
+//
+// A queue is consumed by one node at a time, in order. A Reader opens only when the broker shows no consumer of the queue, so
+// that a node that froze and is still held by the broker is waited for, and it closes its channel, which gives back what is in hand in
+// order, before the claim is released. It never returns messages by nack, which puts them elsewhere on some versions.
+// Messages come at least once: those that were in hand when a connection was lost come again, also those that a handler has
+// finished meanwhile, because an acknowledgement belongs to the channel that delivered the message and dies with it.
+//
+// # What a message is made of
+//
+//	ID         message-id; empty where the publisher set none, for RabbitMQ gives none
+//	Key        routing key
+//	Body, Size body
+//	Headers    headers as text: numbers in decimal, times as RFC 3339, others as Go prints them
+//	Published  timestamp, to the second; zero where the publisher set none
+//	Attempt    quorum queue: x-delivery-count + 1; classic queue: 1. Retries in the process are added
+//	Native     *amqp091.Delivery, read-only; its Acknowledger is nil
+//
+// # Connections
+//
+// A Source has one connection that consumes, with a channel for each queue that is open, and another one that publishes dead
+// letters, made when they are needed: a broker that is short of memory or disk takes nothing from a connection that
+// publishes, not even acknowledgements. A lost connection is made again after a random wait below a bound that doubles from
+// 0.5 s to 30 s. The management page shows connections as "group/node consumes" and consumers as group/node/fence#n.
+//
+// The broker lets go of a node that froze, or was cut off, after at most 3 heartbeats. A group refuses a TTL that is too short for that:
+// 3 heartbeats + renewal interval must be below TTL − margin. With the defaults of both, 15 s + 5 s is below 24 s.
+//
+// # Outcomes
+//
+// Done is acknowledged in bulk, up to the lowest message that is unfinished: at half of the prefetch, after 5 ms in which nothing more is
+// finished, or after 100 ms. What is finished above that one, by other keys, is acknowledged singly after 1 s or at
+// half of the prefetch. Release and Retry keep the message here, to be handed out again by this Reader: the broker learns
+// nothing of it, and a queue cannot delay one message. Reject publishes to Config.DeadLetter and acknowledges when the broker has confirmed it there
+// and not returned it. The original keeps its properties, but for user-id, expiration, CC and BCC, and gets headers that tell
+// the error and the origin (see HeaderError and the others). While the destination does not take it, it stays where it is.
+//
+// A queue that does not exist, or exists no more, is sources.ErrGone. A consumer that the broker cancelled or whose
+// channel it closed (a late acknowledgement, a queue whose leader moved) is an error of Fetch, and the next Fetch takes the queue up again.
+// An acknowledgement must come within the broker's consumer_timeout, 30 minutes by default: a message that is worked, or retried in
+// place, for longer is delivered again.
+//
+// # Delivery limit
+//
+// Quorum queues count how often a message was returned and drop or dead-letter it above a limit (x-delivery-limit; 20 by default from
+// 4.0 on). Before 4.3 each message that is in hand when a channel ends counts, whether a handler saw it or not. Therefore:
+//
+//   - A claim of a quorum queue begins with a prefetch of 1, until the first message that was never delivered before is done. A
+//     message that kills the process burns its own attempts, not those of the hundreds behind it. Config.EagerStart turns that
+//     off. With Concurrency, handlers work one by one until then.
+//   - A hand-over returns what was prefetched, once. What is done is acknowledged first, so that nothing more is sent for it.
+//   - Where there is a Config.DeadLetter, a message that may be returned only once more goes there by itself,
+//     before a handler sees it. Without one it is handed out, and the broker does what it was told to, which may be to drop it.
+//
+// AMQP does not tell the limit: it is Config.DeliveryLimit, or what the management API says (Config.Management), or 20
+// from 4.0 on. x-delivery-limit −1 on 3.10 makes every returned message disappear: do not set it.
+//
+// # Prefetch
+//
+// Without Config.Prefetch it follows the pace: as many messages as were worked in a second of work, at most 200 and at most 16 MiB by their average
+// size, and more for a caller that collects messages before it works them, such as a large batch.
+//
+// # What an operator sets up
+//
+// Queues, exchanges and bindings: nothing is declared here (but see Partitions). The user needs the right to read the queues; for
+// dead letters the right to write to the exchange of Config.DeadLetter, "amq.default" for a queue; for the management API the tag
+// "management". Only one group may consume a queue, and nothing beside it. Nobody else's consumer is noticed after the opening.
+//
+// Limits: streams are refused. A consumer that appears beside an open Reader competes for its messages; a single active consumer
+// on the queue keeps the order even then. Without the management API the type of a queue is asked for by an argument that
+// the broker refuses, which it notes as an error of a channel in its log, once for a queue and process.
 package rabbitmq

@@ -223,7 +223,8 @@ func TestRevokedRights(t *testing.T) {
 	}
 }
 
-// TestRestartAndAlarm has a server to itself, which runs short of memory while dead letters are published, and is then killed.
+// TestRestartAndAlarm has a server to itself, which runs short of memory while dead letters are published, loses patience with a consumer, and is
+// killed.
 func TestRestartAndAlarm(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testserver.StartRabbitMQ(t, 3))
@@ -256,6 +257,19 @@ func TestRestartAndAlarm(t *testing.T) {
 		return r0.Settle(within30(t), []sources.Settlement{{Message: first[0], Outcome: sources.Reject}}) == nil
 	})
 	eventually(t, "it is there", func() bool { return len(b.get("dead")) > 0 })
+
+	b.r.Ctl("eval", "application:set_env(rabbit, consumer_timeout, 500), application:set_env(rabbit, channel_tick_interval, 500).")
+	lazy := b.source(func(c *Config) { c.EagerStart = true })
+	b.declare("late", kinds[0])
+	b.send("late", 1)
+	r2 := open(t, lazy, "late")
+	late := fetch(t, r2, 1)
+	if _, err := r2.Fetch(within30(t), 1); err == nil || !strings.Contains(err.Error(), "timeout") || errors.Is(err, sources.ErrGone) {
+		t.Errorf("an acknowledgement that is too late: %v", err)
+	}
+	settle(t, r2, sources.Done, late...)
+	settle(t, r2, sources.Done, fetchThrough(t, r2, 1)...)
+	must(t, r2.Close(within30(t)))
 
 	held := fetch(t, r0, 1)
 	b.r.Kill()

@@ -80,27 +80,29 @@ func (l *link) get(ctx context.Context, who string) (*conn, error) {
 // current returns the connection if it is well. When it was just lost, that is noted.
 func (l *link) current() (*conn, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil, sources.ErrClosed
-	}
-	if l.conn == nil || !l.conn.IsClosed() {
-		return l.conn, nil
+	c, closed := l.conn, l.closed
+	if closed || c == nil || !c.IsClosed() {
+		defer l.mu.Unlock()
+		if closed {
+			return nil, sources.ErrClosed
+		}
+		return c, nil
 	}
 	why := errors.New("the connection was closed")
 	select {
-	case e := <-l.conn.lost:
+	case e := <-c.lost:
 		if e != nil {
 			why = e
 		}
 	default:
 	}
-	l.s.Logger.Warn("rabbitmq: connection lost", "connection", l.purpose, "host", l.conn.addr, "reason", why)
-	if time.Since(l.conn.since) > steady {
+	if time.Since(c.since) > steady {
 		l.fails = 0
 	}
 	l.conn = nil
 	l.failed(why)
+	l.mu.Unlock()
+	l.s.Logger.Warn("rabbitmq: connection lost", "connection", l.purpose, "host", c.addr, "reason", why)
 	return nil, nil
 }
 
@@ -171,12 +173,15 @@ func (l *link) name(who string) string {
 
 func (l *link) keep(c *conn) (*conn, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		go c.end()
+	closed := l.closed
+	if !closed {
+		l.conn, l.last = c, nil
+	}
+	l.mu.Unlock()
+	if closed {
+		c.end()
 		return nil, sources.ErrClosed
 	}
-	l.conn, l.last = c, nil
 	l.s.Logger.Info("rabbitmq: connected", "connection", l.purpose, "host", c.addr, "version", c.version())
 	return c, nil
 }

@@ -9,7 +9,8 @@ const (
 	maxAdapted    = 200      // messages
 	maxAhead      = 16 << 20 // bytes
 	eagerPrefetch = 20       // to begin with, when nothing is known of the messages
-	paceEvery     = 250 * time.Millisecond
+	paceEvery     = 250 * time.Millisecond // of work, or
+	paceMessages  = 50                     // are measured at least, and twice the prefetch
 )
 
 // pace measures how fast messages are worked, over the time in which there is any in hand. The reader's mutex guards it.
@@ -31,8 +32,8 @@ func (p *pace) handed(before int) {
 // settled notes that one message was settled.
 func (p *pace) settled(bytes int) { p.done++; p.bytes += bytes }
 
-// measure ends an interval that was long enough, or any when it must, and returns the prefetch that fits it.
-func (p *pace) measure(now time.Time, out int, must bool) (int, bool) {
+// measure ends an interval in which there was enough work, and returns the prefetch that fits it. enough is a number of messages.
+func (p *pace) measure(now time.Time, out, enough int) (int, bool) {
 	if !p.since.IsZero() {
 		p.busy += now.Sub(p.since)
 		p.since = now
@@ -40,7 +41,7 @@ func (p *pace) measure(now time.Time, out int, must bool) (int, bool) {
 	if out == 0 {
 		p.since = time.Time{}
 	}
-	if p.done == 0 || p.busy < paceEvery && !must {
+	if p.done == 0 || p.busy < paceEvery && p.done < enough {
 		return 0, false
 	}
 	n := maxAdapted
@@ -57,7 +58,7 @@ func (p *pace) measure(now time.Time, out int, must bool) (int, bool) {
 
 // adapt follows the pace; r.mu is held. The prefetch changes only when it is wrong by much: a change costs some round trips.
 func (r *reader) adapt(l *live, now time.Time, out int) {
-	n, ok := l.pace.measure(now, out, false)
+	n, ok := l.pace.measure(now, out, max(paceMessages, 2*l.prefetch))
 	if !ok || l.careful || r.source.Prefetch > 0 || 2*l.window.unacked() < l.prefetch {
 		return
 	}
@@ -72,7 +73,7 @@ func (r *reader) relax(l *live) {
 	n := r.source.Prefetch
 	if n == 0 {
 		var measured bool
-		if n, measured = l.pace.measure(time.Now(), l.window.out, true); !measured {
+		if n, measured = l.pace.measure(time.Now(), l.window.out, 1); !measured {
 			n = eagerPrefetch
 		}
 	}

@@ -121,17 +121,22 @@ func awaitToken(ctx context.Context, c *conn, name string) error {
 	}
 }
 
-// exists tells whether there is a queue. One that cannot be reached is an error, never proof that there is none.
+// exists tells whether there is a queue.
 func exists(ctx context.Context, c *conn, name string) (bool, error) {
 	_, err := inspect(ctx, c, name)
-	if err == nil {
-		return true, nil
-	}
+	return thereAfter(err)
+}
+
+// thereAfter tells what the answer to a question about a queue means. A queue that cannot be reached is an error, never proof that there is
+// none: the broker says 404 also of one whose node is down.
+func thereAfter(err error) (bool, error) {
 	var e *amqp.Error
-	if errors.As(err, &e) && e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue") {
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &e) && e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue"):
 		return false, nil
-	}
-	if errors.Is(err, sources.ErrGone) { // in truth it is down: nobody is to take it for gone
+	case errors.Is(err, sources.ErrGone): // nobody is to take it for gone
 		return false, fmt.Errorf("the queue cannot be reached: %s", err)
 	}
 	return false, err

@@ -176,7 +176,7 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 // config is the group's configuration without what is opened.
 func (c *consumeFlags) config(name string, src *openSource, onFailure settle) group.Config {
 	cfg := group.Config{
-		Name: name, Source: src, Resources: group.Static(c.resources...), Node: c.node,
+		Name: name, Source: src.Source, Resources: group.Static(c.resources...), Node: c.node,
 		TTL: c.ttl, Drain: c.drain, Concurrency: c.concurrency, Priority: c.priority,
 		GlobalBarrier: c.barrier == "global", Retry: group.Retry{Attempts: c.attempts},
 	}

@@ -60,7 +60,7 @@ func storeDrivers() []storeDriver {
 }
 
 func sourceDrivers() []sourceDriver {
-	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources())
+	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources(), []sourceDriver{sqsSource()})
 }
 
 // memoryStore explains itself: it is for programs, not for processes.

@@ -61,6 +61,25 @@
 // Without Config.Prefetch it follows the pace: as many messages as were worked in a second of work, at most 200 and at most 16 MiB by their average
 // size, and more for a caller that collects messages before it works them, such as a large batch.
 //
+// # Partitions
+//
+// Partitions makes a consistent-hash exchange with numbered queues, so that all messages of a key meet in one queue, and changes their number while
+// publishers publish and a group works, each key's messages in order. `rebalancer rabbitmq partitions` does it from the command line.
+//
+//   - The broker gives keys to queues by the order in which these were bound. It is recorded in arguments of the bindings, and all is bound over one
+//     connection. Queues are appended (some keys of each move to the new one, none between the others) and the last is taken away; nothing else keeps
+//     the order. Definitions that are imported elsewhere bind in any order: create partitions anew there.
+//   - Grow puts a marker first into the new queue, binds it, and puts markers behind what the old queues hold. A Reader stops at the one in the new queue until
+//     the others were reached, with all before them settled. Shrink puts markers into the queues that stay, unbinds the last, and puts a marker behind
+//     what that one holds; the others stop at theirs until it is reached. Then the queue is deleted.
+//   - Markers have the header x-rebalancer-marker, are handed to no handler, and count where the broker counts messages. What they tell
+//     each other stands in queues without messages whose names begin with "rebalancer.": a node's user needs the right to configure those.
+//   - A publisher waits for the confirmation of a key's message before it publishes the key's next one, or the broker may take them in any order.
+//   - A marker that is lost loses the order, or stops a queue: no policy may drop messages of the queues (length, time to live), and
+//     nobody else may consume them. A marker is returned with what is in hand when a queue changes its owner, and counts towards the
+//     delivery limit: a queue that waits for another should not have more owners meanwhile than its limit. Where one was
+//     lost, repeat the command: it sends all of them again.
+//
 // # What an operator sets up
 //
 // Queues, exchanges and bindings: nothing is declared here (but see Partitions). The user needs the right to read the queues; for

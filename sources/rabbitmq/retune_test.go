@@ -16,7 +16,7 @@ func TestOrderWhilePrefetchChanges(t *testing.T) {
 	t.Parallel()
 	everywhere(t, kinds[:2], func(t *testing.T, b *bench, k kind) {
 		b.declare("q", k)
-		const n = 1500
+		const n = 600
 		b.send("q", n)
 		for round := range 5 { // the careful start of each is followed by a change
 			s := b.source(nil)

@@ -66,6 +66,13 @@ func (l *ledger) counts() map[string]int {
 	return n
 }
 
+// begun is how often work has begun.
+func (l *ledger) begun() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.began
+}
+
 // works returns the owners by resource.
 func (l *ledger) works() map[string]entry {
 	l.mu.Lock()

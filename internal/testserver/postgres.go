@@ -32,15 +32,24 @@ const PasswordUser = "with_password"
 // "-c", "wal_level=logical".
 func StartPostgres(t testing.TB, version int, settings ...string) *Postgres {
 	t.Helper()
-	return startPostgres(t, version, `initdb -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
-	{ echo "host all `+PasswordUser+` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf`, settings)
+	return startPostgres(t, version, newData, nil, settings)
 }
+
+// StartPostgresBy starts a server of version 15 that goes by a clock of the test.
+func StartPostgresBy(t testing.TB, clock *Clock, settings ...string) *Postgres {
+	t.Helper()
+	return startPostgres(t, 15, newData, clock.env(), settings)
+}
+
+// newData makes the data of a new server.
+const newData = `initdb -N -D data -U postgres -A trust --locale=C -E UTF8 --wal-segsize=1 &&
+	{ echo "host all ` + PasswordUser + ` 127.0.0.1/32 scram-sha-256"; cat data/pg_hba.conf; } >hba && cat hba >data/pg_hba.conf`
 
 // Standby starts a server that follows this one, which need not wait for it, until it is promoted (pg_promote) or this one is gone.
 func (p *Postgres) Standby(settings ...string) *Postgres {
 	p.t.Helper()
 	backup := fmt.Sprintf(`pg_basebackup -D data -h 127.0.0.1 -p %d -U postgres -R -X stream -c fast`, p.port)
-	return startPostgres(p.t, p.version, backup, settings)
+	return startPostgres(p.t, p.version, backup, nil, settings)
 }
 
 // Clone starts another server of the test over a copy of this one's data, which is quicker than a new one. This one must be stopped.
@@ -49,11 +58,11 @@ func (p *Postgres) Clone(t testing.TB, settings ...string) *Postgres {
 	if p.Running() {
 		t.Fatal("testserver: Clone of a server that runs")
 	}
-	return startPostgres(t, p.version, "false", settings, func(dir string) { copyAll(t, filepath.Join(p.dir, "data"), filepath.Join(dir, "data")) })
+	return startPostgres(t, p.version, "false", nil, settings, func(dir string) { copyAll(t, filepath.Join(p.dir, "data"), filepath.Join(dir, "data")) })
 }
 
 // startPostgres makes the data by a command, unless they are there.
-func startPostgres(t testing.TB, version int, command string, settings []string, prepare ...func(dir string)) *Postgres {
+func startPostgres(t testing.TB, version int, command string, env, settings []string, prepare ...func(dir string)) *Postgres {
 	t.Helper()
 	root := ""
 	if version > 15 {
@@ -71,7 +80,7 @@ func startPostgres(t testing.TB, version int, command string, settings []string,
 	script := fmt.Sprintf(`PATH="%s:$PATH"; cd "%s" && { [ -e data/PG_VERSION ] || { %s; } } && exec "$@"`, filepath.Dir(server), p.dir, command)
 	args := append([]string{"-c", script, "sh", server, "-D", "data", "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "max_wal_size=64MB", "-c", "min_wal_size=5MB"}, settings...)
-	p.Process = Start(t, Spec{Name: fmt.Sprintf("PostgreSQL %d", version), Path: "/bin/sh", Args: args, Dir: p.dir, User: "postgres", Root: root,
+	p.Process = Start(t, Spec{Name: fmt.Sprintf("PostgreSQL %d", version), Path: "/bin/sh", Args: args, Dir: p.dir, User: "postgres", Root: root, Env: env,
 		Ready: p.ready, Stop: syscall.SIGINT})
 	return p
 }

@@ -17,7 +17,7 @@ const (
 // that tag before.
 type flusher struct {
 	r     *reader
-	send  sync.Mutex // held while acknowledgements are taken and written
+	send  sync.Mutex // held while acknowledgements are taken and written, and while the prefetch is changed
 	timer *time.Timer
 
 	// Guarded by the reader's mutex.
@@ -41,7 +41,7 @@ func (f *flusher) some(l *live, now bool) {
 	due := now || l.window.pending() >= half || l.window.above >= half
 	f.r.mu.Unlock()
 	if due {
-		f.write(l)
+		f.write(l, false)
 	}
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
@@ -82,26 +82,40 @@ func (f *flusher) tick() {
 	f.some(l, true)
 }
 
-// holdsLocked tells whether the one message of a careful start is to be acknowledged only when the next is asked for, which
-// the broker sends at once: nobody may want it, and then it is returned unworked. See finish. (A change of the prefetch too
-// holds up what would allow the broker to send more: see live.full.)
-func (f *flusher) holdsLocked(l *live, now time.Time) bool {
-	return l.careful && !f.r.waiting && l.window.pending() > 0 && now.Sub(l.window.list[l.window.head].since) < flushSingle
+// heldLocked tells whether nothing is to be acknowledged now, since it would allow the broker to send more. While the prefetch
+// is to be changed (see live.full); and the one message of a careful start, until the next is asked for: nobody may want that, and
+// then it is returned unworked (see finish). The reader's mutex is held.
+func (f *flusher) heldLocked(l *live, force bool) bool {
+	switch {
+	case f.r.live != l:
+		return true
+	case force || f.r.closed:
+		return false
+	case l.want != l.prefetch:
+		return true
+	}
+	return l.careful && !f.r.waiting && l.window.pending() > 0 && time.Since(l.window.list[l.window.head].since) < flushSingle
 }
 
 // write acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
 // what the broker may send or the reader closes. Errors mean that the channel is lost, which the pump notices; the messages
-// come again.
-func (f *flusher) write(l *live) {
+// come again. With force nothing holds them up.
+func (f *flusher) write(l *live, force bool) {
+	f.r.mu.Lock()
+	held := f.heldLocked(l, force)
+	f.r.mu.Unlock()
+	if held {
+		return // not to wait for a change of the prefetch
+	}
 	f.send.Lock()
 	defer f.send.Unlock()
 	f.r.mu.Lock()
-	now := time.Now()
-	if f.r.live != l || !f.r.closed && (l.want != l.prefetch || f.holdsLocked(l, now)) {
+	if f.heldLocked(l, force) {
 		f.r.mu.Unlock()
 		return
 	}
 	tag, some := l.window.ack()
+	now := time.Now()
 	before := now.Add(-flushSingle)
 	if f.r.closed || l.window.above >= max(1, l.prefetch/2) {
 		before = now

@@ -44,6 +44,7 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 	defer context.AfterFunc(r.ended, cancel)()
 	var err error
 	if e.marker != nil {
+		r.flush.write(l, true) // the broker is told before others are
 		err = e.marker.pass(ctx, l.conn)
 	} else {
 		err = r.bury(ctx, e)

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	maxAdapted    = 200      // messages
-	maxAhead      = 16 << 20 // bytes
-	eagerPrefetch = 20       // to begin with, when nothing is known of the messages
+	maxAdapted    = 200                    // messages
+	maxAhead      = 16 << 20               // bytes
+	eagerPrefetch = 20                     // to begin with, when nothing is known of the messages
 	paceEvery     = 250 * time.Millisecond // of work, or
 	paceMessages  = 50                     // are measured at least, and twice the prefetch
 )
@@ -117,30 +117,38 @@ func (l *live) full() bool { return l.want != l.prefetch && l.window.unacked() >
 // retune changes the prefetch if it may: a consumer has that of its beginning, so another one takes its place on the channel.
 // What the first was sent stays in hand, and the second is sent what comes after.
 func (r *reader) retune(l *live) error {
+	changed, err := r.replace(l)
+	if changed {
+		r.flush.some(l, true)
+	}
+	return err
+}
+
+func (r *reader) replace(l *live) (changed bool, err error) {
+	r.flush.send.Lock()
+	defer r.flush.send.Unlock()
 	r.mu.Lock()
 	want, full := l.want, l.full()
 	r.mu.Unlock()
 	if !full {
-		return nil
+		return false, nil
 	}
 	ctx := context.Background() // Close waits: what is settled is still to be acknowledged on this channel
 	if err := l.conn.call(ctx, func() error { return l.ch.Cancel(l.tag, false) }); err != nil {
-		return err
+		return false, err
 	}
 	for d := range l.in {
 		r.arrived(l, &d)
 	}
 	in, err := r.consume(ctx, l, want)
 	if err != nil {
-		return err
+		return false, err
 	}
 	l.in = in
 	r.mu.Lock()
-	l.prefetch = want
-	l.want = want
+	l.prefetch, l.want = want, want
 	r.mu.Unlock()
-	r.flush.some(l, true)
-	return nil
+	return true, nil
 }
 
 // keepPrefetch gives a change up that did not become possible: the queue has too few messages for it to matter.

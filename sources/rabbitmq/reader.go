@@ -291,7 +291,7 @@ func (r *reader) finish(ctx context.Context, l *live) error {
 		if full { // nothing is on its way, and nothing shall be sent for what is acknowledged now: it would be returned unworked
 			_ = l.ch.Cancel(l.tag, false)
 		}
-		r.flush.write(l)
+		r.flush.write(l, true)
 		return nil
 	})
 	r.mu.Lock()

@@ -45,8 +45,11 @@ for arg in "$@"; do
 	esac
 done
 
-prepare
 chosen=${chosen:-$SUITES}
+case " $chosen " in
+*" stores "* | *" processes "* | *" sources "*) . scripts/servers/docker.sh && docker_instead "$@" ;;
+esac
+prepare
 case $chosen in
 *processes* | *stores*) beside ;; # these mostly wait
 esac

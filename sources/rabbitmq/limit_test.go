@@ -1,0 +1,100 @@
+//go:build linux
+
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+func TestLimitOfAQueue(t *testing.T) {
+	t.Parallel()
+	version := func(v string) *conn {
+		return &conn{Connection: &amqp.Connection{Properties: amqp.Table{"version": v}}}
+	}
+	for _, c := range []struct {
+		set     int
+		told    facts
+		version string
+		want    int
+	}{
+		{told: facts{kind: typeQuorum}, version: "3.13.7", want: 0},
+		{told: facts{kind: typeQuorum}, version: "4.0.5", want: defaultLimit},
+		{told: facts{kind: typeQuorum}, version: "10.1", want: defaultLimit},
+		{told: facts{kind: ""}, version: "4.2", want: defaultLimit},
+		{told: facts{kind: typeClassic}, version: "4.0.5", want: 0},
+		{told: facts{kind: typeQuorum, limit: 7}, version: "3.10.8", want: 7},
+		{told: facts{kind: typeQuorum, limit: -1}, version: "4.0.5", want: 0},
+		{set: 5, told: facts{kind: typeQuorum, limit: 7}, version: "4.0.5", want: 5},
+		{set: 5, told: facts{kind: typeClassic}, version: "4.0.5", want: 0},
+		{set: -1, told: facts{kind: typeQuorum, limit: 7}, version: "4.0.5", want: 0},
+	} {
+		s := &Source{settings: settings{Config: Config{DeliveryLimit: c.set, DeadLetter: Queue("dead")}}}
+		if got := s.limit(version(c.version), c.told); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+		s.DeadLetter = DeadLetter{}
+		if got := s.limit(version(c.version), c.told); got != 0 {
+			t.Errorf("%+v: %d, and there is no place for such messages", c, got)
+		}
+	}
+}
+
+// TestLastReturn: a message near the limit goes to the dead-letter place before a handler sees it. While that takes nothing, the message is held: the
+// error is told once, and the channel stays open, since to close it would return the message for the last time.
+func TestLastReturn(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k.with(amqp.Table{"x-delivery-limit": 3}))
+		b.send("q", 3)
+		must(t, b.ch.ExchangeDeclare("graves", "fanout", true, false, false, false, nil))
+		s := b.source(func(c *Config) { c.DeadLetter, c.Management = DeadLetter{Exchange: "graves"}, []string{b.r.ManagementURL()} })
+		for attempt := range 2 {
+			r := open(t, s, "q")
+			if m := fetch(t, r, 1)[0]; string(m.Body) != "1" || m.Attempt != attempt+1 {
+				t.Fatalf("got %q, attempt %d", m.Body, m.Attempt)
+			}
+			must(t, r.Close(within30(t)))
+		}
+		r := open(t, s, "q")
+		if _, err := r.Fetch(within30(t), 1); !errors.Is(err, errReturned) {
+			t.Fatalf("Fetch: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if ms, err := r.Fetch(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Fetch again: %d messages, %v", len(ms), err)
+		}
+		must(t, b.ch.QueueBind(b.small("dead"), "", "graves", false, nil))
+		ms := fetch(t, r, 1)
+		if string(ms[0].Body) != "2" {
+			t.Fatalf("got %q", ms[0].Body)
+		}
+		// The place is full now.
+		err := r.Settle(within30(t), []sources.Settlement{{Message: ms[0], Outcome: sources.Reject}})
+		if !errors.Is(err, errNacked) {
+			t.Errorf("a full dead-letter queue: %v", err)
+		}
+		dead := b.get("dead")
+		if len(dead) != 1 || string(dead[0].Body) != "1" || dead[0].Headers[HeaderAttempts] != int64(2) || !strings.Contains(dead[0].Headers[HeaderError].(string), "delivery limit") {
+			t.Errorf("dead letters: %+v", dead)
+		}
+		settle(t, r, sources.Reject, ms...)
+		settle(t, r, sources.Done, fetch(t, r, 1)...)
+		eventually(t, "nothing is left", func() bool { return b.total("q") == 0 })
+	})
+}
+
+// small declares a queue that refuses a second message.
+func (b *bench) small(name string) string {
+	b.t.Helper()
+	b.declare(name, kinds[0].with(amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}))
+	return name
+}

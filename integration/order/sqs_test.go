@@ -1,0 +1,304 @@
+//go:build linux
+
+package order
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
+	"github.com/rebalancer-go/rebalancer/sources/sqs/sqstest"
+)
+
+const (
+	sqsQueues = 3
+	sqsKeys   = 12
+)
+
+// sqsWorld is FIFO queues on the small SQS, a store, and a group of processes; each process has a front of its own, so that it is known who
+// received and who deleted.
+type sqsWorld struct {
+	t      *testing.T
+	rnd    *rand.Rand
+	server *sqstest.Server
+	store  *testserver.RedisServer
+	lines  string
+	nodes  []*sqsNode
+	made   int
+}
+
+// sqsNode is a process.
+type sqsNode struct {
+	name          string
+	cmd           *exec.Cmd
+	errs          safeBuffer
+	ended         chan struct{}
+	broker, store *testserver.Link
+
+	mu       sync.Mutex
+	received map[string]time.Time // by receipt
+	frozen   time.Time            // when it was last frozen for longer than the ttl
+	stale    []string             // what it deleted although it had been frozen since it received it
+}
+
+// front is the node's way to the server.
+func (n *sqsNode) front(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, call, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // it hung up
+		}
+		if call == "DeleteMessageBatch" {
+			var in struct {
+				Entries []struct{ ReceiptHandle string }
+			}
+			_ = json.Unmarshal(body, &in) // the server says what is wrong
+			n.mu.Lock()
+			for _, e := range in.Entries {
+				if at := n.received[e.ReceiptHandle]; at.Before(n.frozen) {
+					n.stale = append(n.stale, e.ReceiptHandle)
+				}
+			}
+			n.mu.Unlock()
+		}
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(strings.NewReader(string(body)))
+		answer := httptest.NewRecorder()
+		server.ServeHTTP(answer, again)
+		if call == "ReceiveMessage" {
+			var out struct {
+				Messages []struct{ ReceiptHandle string }
+			}
+			_ = json.Unmarshal(answer.Body.Bytes(), &out) // an error has none
+			n.mu.Lock()
+			for _, m := range out.Messages {
+				n.received[m.ReceiptHandle] = time.Now()
+			}
+			n.mu.Unlock()
+		}
+		w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes()) // it may have hung up
+	})
+}
+
+func newSQSWorld(t *testing.T) *sqsWorld {
+	t.Helper()
+	w := &sqsWorld{t: t, rnd: random(t), server: sqstest.New(), lines: filepath.Join(t.TempDir(), "lines")}
+	w.store = testserver.StartRedis(t, testserver.Redis, "--appendonly", "yes", "--appendfsync", "always")
+	for i := range sqsQueues {
+		w.server.Create(w.queue(i), nil)
+	}
+	c := exec.Command(binary, "create", "g", "--ttl", ttl.String(), "--store", "redis://"+w.store.Addr())
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return w
+}
+
+func (w *sqsWorld) queue(i int) string { return fmt.Sprintf("orders%d.fifo", i) }
+
+func (w *sqsWorld) join() *sqsNode {
+	w.t.Helper()
+	w.made++
+	n := &sqsNode{name: fmt.Sprintf("n%d", w.made), ended: make(chan struct{}), received: map[string]time.Time{}}
+	front := httptest.NewServer(n.front(w.server.Handler()))
+	w.t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
+	n.broker = testserver.Proxy(w.t, strings.TrimPrefix(front.URL, "http://"))
+	n.store = testserver.Proxy(w.t, w.store.Addr())
+	args := []string{"consume", "g", "--node", n.name, "--ttl", ttl.String(), "--drain", "3s", "--concurrency", "4", "--on-success", "delete",
+		"--source", "sqs://" + sqstest.Region + "?visibility=6s&wait=2s", "--store", "redis://" + n.store.Addr()}
+	for i := range sqsQueues {
+		args = append(args, "--resource", w.queue(i))
+	}
+	n.cmd = exec.Command(binary, args...)
+	n.cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS=http://"+n.broker.Addr(), "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=key",
+		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_EC2_METADATA_DISABLED=true")
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	out, err := os.OpenFile(w.lines, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer out.Close()
+	n.cmd.Stdout, n.cmd.Stderr = out, &n.errs
+	if err := n.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		_ = n.cmd.Wait() // how it ended is in its output
+		close(n.ended)
+	}()
+	w.t.Cleanup(func() {
+		n.kill()
+		if w.t.Failed() {
+			w.t.Logf("%s:\n%s", n.name, n.errs.tail(4000))
+		}
+	})
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+func (n *sqsNode) signal(s syscall.Signal) { _ = n.cmd.Process.Signal(s) } // one that has ended needs none
+
+func (n *sqsNode) kill() {
+	n.signal(syscall.SIGKILL)
+	<-n.ended
+}
+
+func (w *sqsWorld) any() *sqsNode { return w.nodes[w.rnd.IntN(len(w.nodes))] }
+
+func (w *sqsWorld) drop(n *sqsNode) {
+	for i, other := range w.nodes {
+		if other == n {
+			w.nodes = append(w.nodes[:i], w.nodes[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *sqsWorld) pause(from, to time.Duration) {
+	time.Sleep(from + time.Duration(w.rnd.Int64N(int64(to-from)))) // the schedule of the faults, not a synchronisation
+}
+
+// faults are one of each kind.
+func (w *sqsWorld) faults() []func() string {
+	return []func() string{w.killOne, w.freezeLong, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.roll, w.expire}
+}
+
+func (w *sqsWorld) killOne() string {
+	n := w.any()
+	n.kill()
+	w.drop(n)
+	return fmt.Sprintf("%s killed, %s joined", n.name, w.join().name)
+}
+
+func (w *sqsWorld) freezeLong() string {
+	n := w.any()
+	n.signal(syscall.SIGSTOP)
+	w.pause(ttl+500*time.Millisecond, ttl+3*time.Second)
+	n.mu.Lock()
+	n.frozen = time.Now()
+	n.mu.Unlock()
+	n.signal(syscall.SIGCONT)
+	return n.name + " frozen for longer than the ttl"
+}
+
+func (w *sqsWorld) freezeShort() string {
+	n := w.any()
+	n.signal(syscall.SIGSTOP)
+	w.pause(ttl/4, ttl/2)
+	n.signal(syscall.SIGCONT)
+	return n.name + " frozen for less than the ttl"
+}
+
+func (w *sqsWorld) cutBroker() string {
+	n := w.any()
+	n.broker.Cut()
+	w.pause(time.Second, 4*time.Second)
+	n.broker.Heal()
+	return n.name + " cut off from the queues"
+}
+
+func (w *sqsWorld) cutStore() string {
+	n := w.any()
+	n.store.Cut()
+	w.pause(ttl/2, ttl+time.Second)
+	n.store.Heal()
+	return n.name + " cut off from the store"
+}
+
+func (w *sqsWorld) roll() string {
+	old := append([]*sqsNode(nil), w.nodes...)
+	for _, n := range old {
+		w.join()
+		n.signal(syscall.SIGTERM)
+		select {
+		case <-n.ended:
+		case <-time.After(30 * time.Second):
+			w.t.Errorf("%s does not leave", n.name)
+		}
+		w.drop(n)
+	}
+	return fmt.Sprintf("%d nodes replaced", len(old))
+}
+
+// expire ends the visibility of what a queue has in flight, as if the extensions had been lost.
+func (w *sqsWorld) expire() string {
+	q := w.queue(w.rnd.IntN(sqsQueues))
+	w.server.Expire(q)
+	return "everything in flight in " + q + " visible again"
+}
+
+// send numbers the messages of each key, until it is told to stop.
+func (w *sqsWorld) send(stop <-chan struct{}) map[string]int {
+	sent := map[string]int{}
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return sent
+		case <-time.After(2 * time.Millisecond):
+		}
+		k := i % sqsKeys
+		key := fmt.Sprint("key", k)
+		sent[key]++
+		w.server.Send(w.queue(k%sqsQueues), key, fmt.Sprint(sent[key]))
+	}
+}
+
+// TestFIFOOrderUnderFaults: for each message group no gap and no step back among first completions, and nothing lost; and who was frozen for longer than its
+// ttl deletes nothing that it received before.
+func TestFIFOOrderUnderFaults(t *testing.T) {
+	t.Parallel()
+	w := newSQSWorld(t)
+	for range 4 {
+		w.join()
+	}
+	stop, sending := make(chan struct{}), make(chan map[string]int)
+	go func() { sending <- w.send(stop) }()
+	check := newVerifier(t, w.lines)
+	if !within(time.Minute, func() bool { check.read(); return len(check.byQueue) == sqsQueues }) {
+		t.Errorf("only %v are worked at first", check.byQueue)
+	}
+	all := append([]*sqsNode(nil), w.nodes...)
+	began := time.Now()
+	for round := 0; round == 0 || *soak && time.Since(began) < *lasting; round++ {
+		deck := w.faults()
+		w.rnd.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		for _, fault := range deck {
+			w.pause(200*time.Millisecond, time.Second)
+			what := fault()
+			all = append(all, w.nodes...)
+			check.read()
+			t.Logf("%6.1f s: %s; %d done, %d again", time.Since(began).Seconds(), what, check.first, check.again)
+		}
+	}
+	close(stop)
+	sent := <-sending
+	if !within(2*time.Minute, func() bool { return check.complete(sent) }) {
+		t.Errorf("not done: %s", strings.Join(check.missing(sent), "\n"))
+	}
+	for _, f := range check.wrong {
+		t.Error(f)
+	}
+	for _, n := range all {
+		n.mu.Lock()
+		if len(n.stale) > 0 {
+			t.Errorf("%s deleted %q, received before it was frozen", n.name, n.stale)
+		}
+		n.mu.Unlock()
+	}
+	t.Logf("%d messages of %d groups from %v, %d again", check.first, len(sent), check.byQueue, check.again)
+}

@@ -148,8 +148,10 @@ func TestBlackHole(t *testing.T) {
 		c.DialTimeout = 300 * time.Millisecond
 	})
 	start = time.Now()
-	_, err := fresh.Open(within30(t), claimOf("q"))
-	if err == nil || time.Since(start) > 5*time.Second {
+	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := fresh.Open(ctx, claimOf("q"))
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
 		t.Fatalf("Open: %v after %v", err, time.Since(start))
 	}
 	if strings.Contains(err.Error(), "secret") {
@@ -283,6 +285,46 @@ func TestRestartAndAlarm(t *testing.T) {
 		}
 		ms := fetchThrough(t, r, 3)
 		settle(t, r, sources.Done, ms...)
+	}
+}
+
+// TestBrokerThatIsAway: a queue is opened as soon as a broker can be reached that could not, as when it restarts; one that refuses is an error
+// at once.
+func TestBrokerThatIsAway(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, servers.RabbitMQ(t, 3))
+	b.declare("q", kinds[0])
+	link := testserver.Proxy(t, b.r.Addr())
+	at := func(password string) func(*Config) {
+		return func(c *Config) { c.URLs = []string{b.r.URLAt(link.Addr(), "guest", password, b.vhost)} }
+	}
+	start := time.Now()
+	if _, err := b.source(at("wrong")).Open(within30(t), claimOf("q")); !errors.Is(err, amqp.ErrCredentials) || time.Since(start) > patience/2 {
+		t.Errorf("a login that is refused: %v after %v", err, time.Since(start))
+	}
+	link.Cut()
+	opened := make(chan error, 1)
+	s := b.source(at("guest"))
+	go func() {
+		r, err := s.Open(within30(t), claimOf("q"))
+		if err == nil {
+			err = r.Close(within30(t))
+		}
+		opened <- err
+	}()
+	eventually(t, "three tries", func() bool {
+		s.consuming.mu.Lock()
+		defer s.consuming.mu.Unlock()
+		return s.consuming.fails >= 3
+	})
+	select {
+	case err := <-opened:
+		t.Fatalf("Open: %v", err)
+	default:
+	}
+	link.Heal()
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,8 @@ const (
 	maxWait = 30 * time.Second
 	// steady is how long a connection lives before its loss counts as the first.
 	steady = 30 * time.Second
+	// patience is how long a queue waits for a broker that cannot be reached before that is an error.
+	patience = 25 * time.Second
 	// maxHung calls that were never answered end a connection.
 	maxHung = 64
 )
@@ -75,6 +78,32 @@ func (l *link) get(ctx context.Context, who string) (*conn, error) {
 			return c, err
 		}
 	}
+}
+
+// await is get that waits for a broker which cannot be reached, such as one that restarts, for a time: whoever cannot open a
+// queue gives it to others, who will find the same. A refusal is an answer, and returned at once.
+func (l *link) await(ctx context.Context, who string) (*conn, error) {
+	for until := time.Now().Add(patience); ; {
+		c, err := l.get(ctx, who)
+		if err == nil || ctx.Err() != nil || refused(err) || time.Now().After(until) {
+			return c, err
+		}
+	}
+}
+
+// refused tells whether somebody answered, and will not have us.
+func refused(err error) bool {
+	for _, no := range []error{sources.ErrClosed, amqp.ErrCredentials, amqp.ErrVhost, amqp.ErrSASL} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	var e *amqp.Error
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(err, &e) && (e.Code == amqp.AccessRefused || e.Code == amqp.NotAllowed) ||
+		errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert)
 }
 
 // current returns the connection if it is well. When it was just lost, that is noted.

@@ -49,11 +49,11 @@ func (r *reader) start(ctx context.Context) error {
 	case <-ctx.Done():
 		return r.cause(ctx)
 	}
-	if err := r.source.dead.check(ctx, r.who()); err != nil {
-		return errors.Join(err, r.cause(ctx))
-	}
-	c, err := r.source.consuming.get(ctx, r.who())
+	c, err := r.source.consuming.await(ctx, r.who())
 	if err != nil {
+		return errors.Join(r.cause(ctx), err)
+	}
+	if err := r.source.dead.check(ctx, r.who()); err != nil {
 		return errors.Join(r.cause(ctx), err)
 	}
 	l, err := r.begin(ctx, c)

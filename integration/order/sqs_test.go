@@ -3,12 +3,16 @@
 package order
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +21,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 	"github.com/rebalancer-go/rebalancer/sources/sqs/sqstest"
@@ -32,7 +39,10 @@ const (
 type sqsWorld struct {
 	t      *testing.T
 	rnd    *rand.Rand
-	server *sqstest.Server
+	small  *sqstest.Server // nil on a real server
+	server http.Handler
+	post   func(queue, key, body string)
+	region string
 	store  *testserver.RedisServer
 	lines  string
 	nodes  []*sqsNode
@@ -95,13 +105,51 @@ func (n *sqsNode) front(server http.Handler) http.Handler {
 	})
 }
 
-func newSQSWorld(t *testing.T) *sqsWorld {
-	t.Helper()
-	w := &sqsWorld{t: t, rnd: random(t), server: sqstest.New(), lines: filepath.Join(t.TempDir(), "lines")}
-	w.store = testserver.StartRedis(t, testserver.Redis, "--appendonly", "yes", "--appendfsync", "always")
+// onSmall uses the small SQS, which has all rules of FIFO queues.
+func (w *sqsWorld) onSmall() {
+	w.small, w.region = sqstest.New(), sqstest.Region
+	w.server, w.post = w.small.Handler(), func(queue, key, body string) { w.small.Send(queue, key, body) }
 	for i := range sqsQueues {
-		w.server.Create(w.queue(i), nil)
+		w.small.Create(w.queue(i), nil)
 	}
+}
+
+// onFauxQS uses a server that gives one message of a group at a time.
+func (w *sqsWorld) onFauxQS() {
+	s := testserver.StartFauxQS(w.t)
+	to, err := url.Parse(s.Endpoint())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.region = "us-east-1"
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // nodes that die hang up
+	w.server = proxy
+	c := sqs.New(sqs.Options{Region: w.region, BaseEndpoint: aws.String(s.Endpoint()), Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "key"}, nil
+	})})
+	urls := map[string]*string{}
+	for i := range sqsQueues {
+		name := w.queue(i)
+		out, err := c.CreateQueue(w.t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"FifoQueue": "true"}})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		urls[name] = out.QueueUrl
+	}
+	w.post = func(queue, key, body string) {
+		in := &sqs.SendMessageInput{QueueUrl: urls[queue], MessageBody: &body, MessageGroupId: &key, MessageDeduplicationId: aws.String(key + "-" + body)}
+		if _, err := c.SendMessage(context.Background(), in); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func newSQSWorld(t *testing.T, server func(*sqsWorld)) *sqsWorld {
+	t.Helper()
+	w := &sqsWorld{t: t, rnd: random(t), lines: filepath.Join(t.TempDir(), "lines")}
+	server(w)
+	w.store = testserver.StartRedis(t, testserver.Redis, "--appendonly", "yes", "--appendfsync", "always")
 	c := exec.Command(binary, "create", "g", "--ttl", ttl.String(), "--store", "redis://"+w.store.Addr())
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -115,12 +163,12 @@ func (w *sqsWorld) join() *sqsNode {
 	w.t.Helper()
 	w.made++
 	n := &sqsNode{name: fmt.Sprintf("n%d", w.made), ended: make(chan struct{}), received: map[string]time.Time{}}
-	front := httptest.NewServer(n.front(w.server.Handler()))
+	front := httptest.NewServer(n.front(w.server))
 	w.t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
 	n.broker = testserver.Proxy(w.t, strings.TrimPrefix(front.URL, "http://"))
 	n.store = testserver.Proxy(w.t, w.store.Addr())
 	args := []string{"consume", "g", "--node", n.name, "--ttl", ttl.String(), "--drain", "3s", "--concurrency", "4", "--on-success", "delete",
-		"--source", "sqs://" + sqstest.Region + "?visibility=6s&wait=2s", "--store", "redis://" + n.store.Addr()}
+		"--source", "sqs://" + w.region + "?visibility=6s&wait=2s", "--store", "redis://" + n.store.Addr()}
 	for i := range sqsQueues {
 		args = append(args, "--resource", w.queue(i))
 	}
@@ -175,7 +223,11 @@ func (w *sqsWorld) pause(from, to time.Duration) {
 
 // faults are one of each kind.
 func (w *sqsWorld) faults() []func() string {
-	return []func() string{w.killOne, w.freezeLong, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.roll, w.expire}
+	all := []func() string{w.killOne, w.freezeLong, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.roll}
+	if w.small != nil {
+		all = append(all, w.expire)
+	}
+	return all
 }
 
 func (w *sqsWorld) killOne() string {
@@ -238,7 +290,7 @@ func (w *sqsWorld) roll() string {
 // expire ends the visibility of what a queue has in flight, as if the extensions had been lost.
 func (w *sqsWorld) expire() string {
 	q := w.queue(w.rnd.IntN(sqsQueues))
-	w.server.Expire(q)
+	w.small.Expire(q)
 	return "everything in flight in " + q + " visible again"
 }
 
@@ -249,12 +301,12 @@ func (w *sqsWorld) send(stop <-chan struct{}) map[string]int {
 		select {
 		case <-stop:
 			return sent
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		}
 		k := i % sqsKeys
 		key := fmt.Sprint("key", k)
 		sent[key]++
-		w.server.Send(w.queue(k%sqsQueues), key, fmt.Sprint(sent[key]))
+		w.post(w.queue(k%sqsQueues), key, fmt.Sprint(sent[key]))
 	}
 }
 
@@ -262,7 +314,15 @@ func (w *sqsWorld) send(stop <-chan struct{}) map[string]int {
 // ttl deletes nothing that it received before.
 func TestFIFOOrderUnderFaults(t *testing.T) {
 	t.Parallel()
-	w := newSQSWorld(t)
+	for name, server := range map[string]func(*sqsWorld){"small": (*sqsWorld).onSmall, "fauxqs": (*sqsWorld).onFauxQS} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fifoUnderFaults(t, newSQSWorld(t, server))
+		})
+	}
+}
+
+func fifoUnderFaults(t *testing.T, w *sqsWorld) {
 	for range 4 {
 		w.join()
 	}

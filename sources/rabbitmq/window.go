@@ -44,19 +44,21 @@ type window struct {
 	backs int    // in state back
 	bytes int    // bodies of what is not done
 	told  int    // in state told
+	gone  *entry // stands in the list for all that are told: a message that is worked for long holds up no memory
+	scan  int    // all after low and before are told
 	out   int    // in state out
 }
 
 // add takes in the next delivery.
 func (w *window) add(e *entry) {
 	if w.len() == 0 {
-		w.list, w.head, w.next, w.low = w.list[:0], 0, 0, 0
+		w.list, w.head, w.next, w.low, w.scan = w.list[:0], 0, 0, 0, 0
 		w.base = e.d.DeliveryTag
 	}
 	if w.head >= 256 && 2*w.head >= len(w.list) {
 		n := copy(w.list, w.list[w.head:])
 		clear(w.list[n:])
-		w.list, w.next, w.low, w.head = w.list[:n], w.next-w.head, w.low-w.head, 0
+		w.list, w.next, w.low, w.scan, w.head = w.list[:n], w.next-w.head, w.low-w.head, max(0, w.scan-w.head), 0
 	}
 	w.list = append(w.list, e)
 	w.bytes += len(e.d.Body)
@@ -167,17 +169,24 @@ func (w *window) ack() (tag uint64, ok bool) {
 
 // single takes the tags of those above the lowest unfinished that were settled before a time.
 func (w *window) single(before time.Time) []uint64 {
-	var tags []uint64
 	if w.above == 0 {
 		return nil
 	}
-	for i := w.low; i < w.next; i++ {
+	if w.gone == nil {
+		w.gone = &entry{state: told}
+	}
+	var tags []uint64
+	first := max(w.low, w.scan)
+	for i := first; i < w.next; i++ {
 		if e := w.list[i]; e.state == done && !e.since.After(before) {
-			e.state = told
+			w.list[i] = w.gone
 			w.told++
 			w.above--
 			tags = append(tags, w.base+uint64(i-w.head))
 		}
+	}
+	for w.scan = max(first, w.low+1); w.scan < w.next && w.list[w.scan].state == told; {
+		w.scan++
 	}
 	return tags
 }

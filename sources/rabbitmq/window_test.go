@@ -101,3 +101,41 @@ func TestWindow(t *testing.T) {
 		t.Errorf("the list has %d places for %d", len(w.list), w.len())
 	}
 }
+
+// TestWindowWithOneThatTakesLong: what is finished behind it is neither kept nor looked at again and again.
+func TestWindowWithOneThatTakesLong(t *testing.T) {
+	t.Parallel()
+	c := &rebalancer.Claim{Resource: "q", Fence: 1}
+	var w window
+	now := time.Unix(1000, 0)
+	next := func(tag uint64) *rebalancer.Message {
+		w.add(newEntry(&amqp.Delivery{DeliveryTag: tag, Body: make([]byte, 10)}, c, true))
+		e, _ := w.first(now)
+		return w.take(e, nil)
+	}
+	slow := next(1)
+	const n = 20000
+	for tag := uint64(2); tag <= n; tag++ {
+		w.finish(w.find(next(tag)), now)
+		if tag%10 == 0 {
+			if got := len(w.single(now)); got < 9 {
+				t.Fatalf("tag %d: told of %d", tag, got)
+			}
+		}
+	}
+	for i := 1; i < len(w.list); i++ {
+		if w.list[i] != w.gone {
+			t.Fatalf("what is told is kept at %d of %d", i, len(w.list))
+		}
+	}
+	if w.scan != n || w.unacked() != 1 || w.bytes != 10 {
+		t.Fatalf("scanned to %d, %d unacknowledged, %d bytes", w.scan, w.unacked(), w.bytes)
+	}
+	w.finish(w.find(slow), now)
+	if tag, ok := w.ack(); !ok || tag != 1 || w.len() != 0 || w.told != 0 {
+		t.Fatalf("told up to %d %v, %d left", tag, ok, w.len())
+	}
+	if m := next(n + 1); w.find(m) < 0 {
+		t.Fatal("the next is not known")
+	}
+}

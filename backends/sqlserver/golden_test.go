@@ -45,6 +45,9 @@ func TestGoldenSchema(t *testing.T) {
 	golden(t, "schema.sql", DDL("my [odd] 'name'")+"\n"+Grants("my [odd] 'name'", "app]user"))
 }
 
+// callsOf is how many calls, one after the other, each takes: a renewal and a read one, and one more what is swept besides; a commit begins, reads, writes and commits.
+var callsOf = map[string]int{"open": 4, "groups": 1, "renew": 2, "read": 1, "commit": 4, "supersede": 4, "close": 3, "create": 4}
+
 // Every call of the contract, as it is sent.
 func TestGoldenCalls(t *testing.T) {
 	t.Parallel()
@@ -94,6 +97,9 @@ func TestGoldenCalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				text = fake.take()
+			}
+			if n := strings.Count(text, "-- call\n"); n != callsOf[name] {
+				t.Errorf("%d calls, that is round trips, want %d", n, callsOf[name])
 			}
 			golden(t, name+".sql", strings.ReplaceAll(text, h.ID(), "SESSION"))
 		})

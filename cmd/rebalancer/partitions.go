@@ -17,7 +17,9 @@ queues EXCHANGE.0, EXCHANGE.1 and so on, which a group shares: --discover 'EXCHA
 hosts, unless --source names it: amqp://user@host/vhost?management=http://host:15672. A command that failed, or was killed, is to be repeated: it ends what
 was begun.`
 
-const createPartitionsLong = `Publish to EXCHANGE only when the command has ended. Where the N queues are there already it changes nothing.
+const createPartitionsLong = `Publish to EXCHANGE only when the command has ended. Where the N queues are there already it changes nothing, but for one case: when all nodes of the broker
+were down, they give keys to other queues than before. Stop the publishers then, let the group empty all queues, and run the command again: it binds
+the queues anew, in their order.
 
 ` + partitionsLong
 
@@ -152,6 +154,9 @@ func partitionsText(out io.Writer, s rabbitmq.PartitionsState) error {
 	if s.Begun != "" {
 		fmt.Fprintf(w, "%s was begun: it runs, or is to be repeated\n\n", s.Begun)
 	}
+	if s.Reordered {
+		fmt.Fprint(w, "the broker was restarted, and gives keys to other queues than before: see `rebalancer rabbitmq partitions create -h`\n\n")
+	}
 	fmt.Fprintln(w, "QUEUE\tREADY\tCONSUMERS\tWAITS FOR")
 	for _, q := range s.Queues {
 		name := quoteIfOdd(q.Name)
@@ -172,10 +177,11 @@ func partitionsJSON(out io.Writer, s rabbitmq.PartitionsState) error {
 		WaitsFor  []string `json:"waits_for"`
 	}
 	v := struct {
-		Exchange string  `json:"exchange"`
-		Begun    string  `json:"begun"`
-		Queues   []queue `json:"queues"`
-	}{Exchange: s.Exchange, Begun: s.Begun, Queues: []queue{}}
+		Exchange  string  `json:"exchange"`
+		Reordered bool    `json:"reordered"`
+		Begun     string  `json:"begun"`
+		Queues    []queue `json:"queues"`
+	}{Exchange: s.Exchange, Reordered: s.Reordered, Begun: s.Begun, Queues: []queue{}}
 	for _, q := range s.Queues {
 		v.Queues = append(v.Queues, queue{q.Name, q.Bound, q.Ready, q.Consumers, append([]string{}, q.WaitsFor...)})
 	}

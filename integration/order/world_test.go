@@ -81,11 +81,7 @@ func (v variant) String() string {
 func newWorld(t *testing.T, v variant, rnd *rand.Rand) *world {
 	t.Helper()
 	w := &world{t: t, rnd: rnd, lines: filepath.Join(t.TempDir(), "lines")}
-	if *soak { // it is killed
-		w.broker = testserver.StartRabbitMQ(t, v.rabbitmq)
-	} else {
-		w.broker = servers.RabbitMQ(t, v.rabbitmq)
-	}
+	w.broker = servers.RabbitMQ(t, v.rabbitmq)
 	w.vhost = w.broker.VHost(t)
 	switch v.store {
 	case "redis":

@@ -69,6 +69,10 @@
 //   - The broker gives keys to queues by the order in which these were bound. It is recorded in arguments of the bindings, and all is bound over one
 //     connection. Queues are appended (some keys of each move to the new one, none between the others) and the last is taken away; nothing else keeps
 //     the order. Definitions that are imported elsewhere bind in any order: create partitions anew there.
+//   - When all nodes of a broker were down (a broker of one node: at each restart), it binds the queues again in any order, and keys go to other
+//     queues than before: a message that is published then may overtake those of its key that wait elsewhere. Before a planned restart, stop the publishers
+//     and let the group empty the queues. Show tells that it happened; Shrink refuses until Create, repeated with the same number while the queues are
+//     empty and nobody publishes, has bound all anew.
 //   - Grow puts a marker first into the new queue, binds it, and puts markers behind what the old queues hold. A Reader stops at the one in the new queue until
 //     the others were reached, with all before them settled. Shrink puts markers into the queues that stay, unbinds the last, and puts a marker behind
 //     what that one holds; the others stop at theirs until it is reached. Then the queue is deleted.
@@ -77,8 +81,8 @@
 //   - A publisher waits for the confirmation of a key's message before it publishes the key's next one, or the broker may take them in any order.
 //   - A marker that is lost loses the order, or stops a queue: no policy may drop messages of the queues (length, time to live), and
 //     nobody else may consume them. A marker is returned with what is in hand when a queue changes its owner, and counts towards the
-//     delivery limit: a queue that waits for another should not have more owners meanwhile than its limit. Where one was
-//     lost, repeat the command: it sends all of them again.
+//     delivery limit: a queue that waits for another should not have more owners meanwhile than its limit. Where a queue waits in
+//     vain, repeat the command with the same number: it sends again what others were to be told.
 //
 // # What an operator sets up
 //

@@ -126,6 +126,9 @@ func (p *Partitions) settled(n, from int) string { return p.name("grow.%d.from.%
 func (p *Partitions) drained(n int) string       { return p.name("drain.%d", n) }
 func (p *Partitions) lock() string               { return p.name("lock") }
 
+// witness is an exchange that ends when all nodes of the broker are down, as the order of the bindings does.
+func (p *Partitions) witness() string { return p.name("witness") }
+
 func (p *Partitions) wrap(what string, err error) error {
 	return fmt.Errorf("rabbitmq: %s partitions of exchange %q: %w", what, p.c.Exchange, err)
 }

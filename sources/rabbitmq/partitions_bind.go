@@ -234,6 +234,50 @@ func (c *change) exists(ctx context.Context, name string) (bool, error) {
 	return exists(ctx, c.conn, name)
 }
 
+// ordered tells whether the queues take keys in the order in which they were bound. When all nodes of the broker were down, it has bound them again in any
+// order.
+func (c *change) ordered(ctx context.Context) (bool, error) {
+	if err := c.before(ctx); err != nil {
+		return false, err
+	}
+	ch, err := c.conn.channel(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = c.conn.call(ctx, func() error {
+		return ch.ExchangeDeclarePassive(c.witness(), amqp.ExchangeFanout, false, false, true, false, nil)
+	})
+	var e *amqp.Error
+	if errors.As(err, &e) && e.Code == amqp.NotFound {
+		return false, nil
+	}
+	if err == nil {
+		_ = c.conn.call(ctx, ch.Close)
+	}
+	return err == nil, err
+}
+
+// testify makes the witness of the order.
+func (c *change) testify(ctx context.Context) error {
+	return c.call(ctx, func() error {
+		return c.ch.ExchangeDeclare(c.witness(), amqp.ExchangeFanout, false, false, true, false, nil)
+	})
+}
+
+// idle is nil when no message waits in the queues.
+func (c *change) idle(ctx context.Context, n int) error {
+	for i := range n {
+		q, err := inspect(ctx, c.conn, c.queue(i))
+		if err != nil {
+			return err
+		}
+		if q.Messages > 0 {
+			return fmt.Errorf("the broker was restarted and gives keys to other queues than before, and %d messages wait in queue %q: stop the publishers, let the group empty all queues, and repeat this", q.Messages, c.queue(i))
+		}
+	}
+	return nil
+}
+
 // forget deletes a record or a token.
 func (c *change) forget(ctx context.Context, name string) error {
 	if err := c.before(ctx); err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // Create makes the exchange and n queues. Publish only when it has returned. An exchange that is there, of the right type and without bindings, is
-// taken as it is. Where the n are there already it changes nothing.
+// taken as it is. Where the n are there already it changes nothing, but for one case: when all nodes of the broker were down, they have bound the queues
+// again in any order. Then Create binds them anew, if no message waits in them. Nothing may be published meanwhile.
 func (p *Partitions) Create(ctx context.Context, n int) error {
 	return p.changing(ctx, "create", n, func(c *change) error {
 		begun, err := c.exists(ctx, c.creating())
@@ -23,9 +24,19 @@ func (p *Partitions) Create(ctx context.Context, n int) error {
 		case err != nil:
 			return err
 		case have == n && !begun:
-			return nil
+			if ordered, err := c.ordered(ctx); err != nil || ordered {
+				return err
+			}
+			if err := c.idle(ctx, n); err != nil {
+				return err
+			}
 		case have > n || have > 0 && !begun:
 			return fmt.Errorf("there are %d: change that by grow and shrink", have)
+		}
+		if have > 0 {
+			if err := c.adopt(ctx); err != nil {
+				return err
+			}
 		}
 		return c.create(ctx, n)
 	})
@@ -46,19 +57,36 @@ func (c *change) create(ctx context.Context, n int) error {
 			return fmt.Errorf("declare the exchange, which needs the plugin rabbitmq_consistent_hash_exchange: %w", err)
 		}
 	}
-	for i := range n {
-		if err := c.partition(ctx, i); err != nil {
-			return err
-		}
-		if err := c.bind(ctx, i); err != nil {
-			return err
-		}
+	if err := c.bindAll(ctx, n); err != nil {
+		return err
 	}
 	return c.forget(ctx, c.creating())
 }
 
+// bindAll binds the queues in their order, anew where that of those that are bound is not known.
+func (c *change) bindAll(ctx context.Context, n int) error {
+	ordered, err := c.ordered(ctx)
+	if err != nil {
+		return err
+	}
+	have, err := c.count(ctx)
+	for i := have - 1; i >= 0 && !ordered && err == nil; i-- {
+		err = c.unbind(ctx, i)
+	}
+	if err == nil {
+		err = c.testify(ctx)
+	}
+	for i := 0; i < n && err == nil; i++ {
+		if err = c.partition(ctx, i); err == nil {
+			err = c.bind(ctx, i)
+		}
+	}
+	return err
+}
+
 // Grow appends queues until there are n. Some keys move to each new queue, none between the others. The messages in a new queue are held back until
 // all of the older queues have been worked up to the change; it returns before that, unless Wait is set.
+// Where there are n already, it sends markers again that were not passed yet: one may have been lost.
 func (p *Partitions) Grow(ctx context.Context, n int) error {
 	return p.changing(ctx, "grow", n, func(c *change) error {
 		have, err := c.resume(ctx)
@@ -67,6 +95,11 @@ func (p *Partitions) Grow(ctx context.Context, n int) error {
 		}
 		if n < have {
 			return fmt.Errorf("there are %d: shrink takes some away", have)
+		}
+		if n == have {
+			if err := c.remind(ctx, n); err != nil {
+				return err
+			}
 		}
 		for k := have; k < n; k++ {
 			if err := c.grow(ctx, k); err != nil {
@@ -106,6 +139,19 @@ func (c *change) grow(ctx context.Context, k int) error {
 		func() error { return c.forget(ctx, c.growing(k)) },
 	}
 	return do(steps)
+}
+
+// remind puts markers again behind what the old queues hold, for those that were not passed.
+func (c *change) remind(ctx context.Context, n int) error {
+	there, err := c.there(ctx)
+	for k := 1; k < n; k++ {
+		for i := 0; i < k && err == nil; i++ {
+			if there[c.settled(k, i)] {
+				err = c.send(ctx, c.queue(i), marker{kind: tells, tokens: []string{c.settled(k, i)}})
+			}
+		}
+	}
+	return err
 }
 
 func do(steps []func() error) error {
@@ -168,6 +214,13 @@ func (p *Partitions) Shrink(ctx context.Context, n int) error {
 		}
 		if n > have {
 			return fmt.Errorf("there are %d: grow adds some", have)
+		}
+		ordered, err := c.ordered(ctx)
+		if err == nil && !ordered && n < have {
+			err = errors.New("the broker was restarted and gives keys to other queues than before: stop the publishers, let the group empty all queues, and repeat create with the number that there is")
+		}
+		if err != nil {
+			return err
 		}
 		for k := have - 1; k >= n; k-- {
 			if err := c.shrink(ctx, k, true); err != nil {

@@ -14,6 +14,8 @@ type PartitionsState struct {
 	Exchange string
 	// Queues are in the order of their numbers.
 	Queues []Partition
+	// Reordered tells that all nodes of the broker were down: it gives keys to other queues than before; see the package comment, "Partitions".
+	Reordered bool
 	// Begun is the command that runs, or that was not ended and is to be repeated: create, grow or shrink; "" for none.
 	Begun string
 }
@@ -87,6 +89,11 @@ func (p *Partitions) show(ctx context.Context) (PartitionsState, error) {
 	if err != nil {
 		return s, err
 	}
+	ordered, err := (&change{Partitions: p, conn: conn}).ordered(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Reordered = !ordered
 	names := p.partitions(there)
 	for i, name := range names {
 		q, err := inspect(ctx, conn, name)

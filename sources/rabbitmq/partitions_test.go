@@ -16,6 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -264,7 +265,8 @@ func TestShrunkQueueIsWorkedFirst(t *testing.T) {
 		eventually(t, "the keys are diverted", func() bool {
 			st, err := p.Show(t.Context())
 			must(t, err)
-			return len(st.Queues) == 2 && !st.Queues[1].Bound
+			n, _ := b.ready("orders.1") // the message, and the marker behind it
+			return len(st.Queues) == 2 && !st.Queues[1].Bound && n == 2
 		})
 		must(t, b.emit(key, "2"))
 		s := b.source(nil)
@@ -343,7 +345,7 @@ func TestPartitionsSurviveCrashes(t *testing.T) {
 		w := newTraffic(t, b)
 		grow := func(p *Partitions) error { return p.Grow(ctx, 3) }
 		shrink := func(p *Partitions) error { return p.Shrink(ctx, 2) }
-		every := 1
+		every := 2
 		if k.quorum() || b.r.Version < 4 {
 			every = 6 // the steps are the same everywhere
 		}
@@ -571,4 +573,85 @@ func TestGrowKeepsTheKind(t *testing.T) {
 			t.Errorf("%+v and %+v", q[0], q[1])
 		}
 	})
+}
+
+// TestGrowSendsLostMarkersAgain: a queue that waits in vain goes on when the command is repeated.
+func TestGrowSendsLostMarkersAgain(t *testing.T) {
+	t.Parallel()
+	everywhere(t, partitioned[:1], func(t *testing.T, b *bench, k kind) {
+		key := moving(t, b)
+		p := b.partitions(k.of)
+		must(t, p.Create(within30(t), 1))
+		must(t, p.Grow(within30(t), 2))
+		must(t, b.emit(key, "1"))
+		b.r.Must(http.MethodDelete, "/api/queues/"+b.vhost+"/orders.0/contents", nil, nil)
+		s := b.source(nil)
+		old, added := open(t, s, "orders.0"), open(t, s, "orders.1")
+		quiet(t, old)
+		quiet(t, added)
+		must(t, p.Grow(within30(t), 2))
+		quiet(t, old) // lets the marker pass
+		if got := texted(fetch(t, added, 1)); got != "1" {
+			t.Errorf("got %q", got)
+		}
+		must(t, s.Close())
+		must(t, p.Grow(within30(t), 2)) // nothing waits any more: nothing is sent
+		if n, _ := b.ready("orders.0"); n != 0 {
+			t.Errorf("%d markers for nobody", n)
+		}
+	})
+}
+
+// TestRestartMovesKeys: a broker that was down binds again in any order. That is noticed, nothing is taken away then, and Create puts it right when it cannot hurt.
+func TestRestartMovesKeys(t *testing.T) {
+	t.Parallel()
+	for _, v := range versions {
+		t.Run(fmt.Sprintf("RabbitMQ %d", v), func(t *testing.T) {
+			t.Parallel()
+			r := testserver.StartRabbitMQ(t, v)
+			b := newBench(t, r)
+			p := b.partitions(kinds[0].of)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			must(t, p.Create(ctx, 5))
+			names, err := p.Names(ctx)
+			must(t, err)
+			const keys = 100
+			before := b.places(keys, names...)
+			if st, err := p.Show(ctx); err != nil || st.Reordered {
+				t.Errorf("Show before: %+v, %v", st, err)
+			}
+			must(t, p.Close())
+			r.Restart()
+			b.connect()
+			p = b.partitions(nil)
+			moved := 0
+			for key, q := range b.places(keys, names...) {
+				if q != before[key] {
+					moved++
+				}
+			}
+			t.Logf("%d of %d keys moved", moved, keys) // most often; once in a while none
+			if st, err := p.Show(ctx); err != nil || !st.Reordered {
+				t.Errorf("Show after: %+v, %v", st, err)
+			}
+			if err := p.Shrink(ctx, 4); err == nil || !strings.Contains(err.Error(), "restarted") {
+				t.Errorf("Shrink: %v", err)
+			}
+			must(t, b.emit("key", "x"))
+			if err := p.Create(ctx, 5); err == nil || !strings.Contains(err.Error(), "stop the publishers") {
+				t.Errorf("Create with messages in the queues: %v", err)
+			}
+			for _, q := range names {
+				b.get(q)
+			}
+			must(t, p.Create(ctx, 5))
+			if st, err := p.Show(ctx); err != nil || st.Reordered {
+				t.Errorf("Show at last: %+v, %v", st, err)
+			}
+			if fmt.Sprint(b.places(keys, names...)) != fmt.Sprint(before) {
+				t.Error("keys are elsewhere than at first")
+			}
+		})
+	}
 }

@@ -39,7 +39,7 @@ type Config struct {
 	// two thirds of Visibility. Defaults to DefaultWait, or less where Visibility is short.
 	Wait time.Duration
 	// Linger is how long the deletion of messages of a standard queue waits for others, so that ten are deleted at once. It waits
-	// no longer than ten take to come at the pace of the moment, and not at all when nothing else is in hand and nothing more is
+	// no longer than ten more take to be handed out, and not at all when nothing else is in hand and nothing more is
 	// asked for. At most 5 s; negative for not at all. Defaults to DefaultLinger.
 	Linger time.Duration
 

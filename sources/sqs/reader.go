@@ -45,7 +45,8 @@ type reader struct {
 
 	wakeAt   time.Time // when the keeper looks again; zero: not before it is kicked
 	finished map[string]time.Time
-	pace     pace
+	enough   chan struct{} // closed when lacking more messages were handed out; nil: nobody waits for that
+	lacking  int
 }
 
 func newReader(s *Source, q queue, c *rebalancer.Claim) *reader {
@@ -107,6 +108,7 @@ func (r *reader) take(max int) ([]*rebalancer.Message, error) {
 		r.hurry = make(chan struct{})
 	}
 	if ms := r.deal(max); len(ms) > 0 {
+		r.handedOut(len(ms))
 		return ms, nil
 	}
 	if err := r.trouble; err != nil {

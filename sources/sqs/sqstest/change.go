@@ -138,5 +138,6 @@ func (q *queue) change(receipt string, visibility time.Duration) *refused {
 		return &refused{"InvalidParameterValue", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"}
 	}
 	m.visibleAt = now.Add(visibility)
+	q.flying[m] = true
 	return nil
 }

@@ -3,6 +3,7 @@ package sqstest
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ type queue struct {
 	limit      int // messages in flight
 
 	messages []*message // in the order of being sent
+	byID     map[string]*message
+	flying   map[*message]bool // those in flight, and some that were until lately
 	seen     map[string]seenID
 	attempts map[string]attempt
 	sequence int
@@ -65,31 +68,36 @@ func (q *queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-func (q *queue) counts(now time.Time) (visible, inFlight int) {
-	for _, m := range q.messages {
-		if m.inFlight(now) {
-			inFlight++
-		} else {
-			visible++
+// land forgets what is not in flight any more.
+func (q *queue) land(now time.Time) {
+	for m := range q.flying {
+		if !m.inFlight(now) {
+			delete(q.flying, m)
 		}
 	}
-	return visible, inFlight
+}
+
+func (q *queue) counts(now time.Time) (visible, inFlight int) {
+	q.land(now)
+	return len(q.messages) - len(q.flying), len(q.flying)
 }
 
 // find is the message with a receipt that is its latest, or nil.
 func (q *queue) find(receipt string) *message {
 	id, _, _ := strings.Cut(receipt, "#")
-	i := slices.IndexFunc(q.messages, func(m *message) bool { return m.id == id })
-	if i < 0 || q.messages[i].receipt != receipt {
+	m := q.byID[id]
+	if m == nil || m.receipt != receipt {
 		return nil
 	}
-	return q.messages[i]
+	return m
 }
 
 func (q *queue) remove(m *message) {
 	if i := slices.Index(q.messages, m); i >= 0 {
 		q.messages = slices.Delete(q.messages, i, i+1)
 	}
+	delete(q.byID, m.id)
+	delete(q.flying, m)
 }
 
 // redrive is the policy of a queue: where to after how many receives; none: 0.
@@ -106,27 +114,24 @@ func (q *queue) redrive() (name string, most int) {
 }
 
 // candidates are the messages that a receive may be given now, in order.
-func (q *queue) candidates(now time.Time) []*message {
+func (q *queue) candidates(now time.Time) iter.Seq[*message] {
+	q.land(now)
 	locked := map[string]bool{}
-	if q.fifo {
+	for m := range q.flying {
+		locked[m.group] = q.fifo
+	}
+	return func(yield func(*message) bool) {
 		for _, m := range q.messages {
-			if m.inFlight(now) {
-				locked[m.group] = true
+			if !m.inFlight(now) && !locked[m.group] && !yield(m) {
+				return
 			}
 		}
 	}
-	var can []*message
-	for _, m := range q.messages {
-		if !m.inFlight(now) && !(q.fifo && locked[m.group]) {
-			can = append(can, m)
-		}
-	}
-	return can
 }
 
 // nextVisible is when the next message in flight becomes visible by itself.
 func (q *queue) nextVisible(now time.Time) (at time.Time, some bool) {
-	for _, m := range q.messages {
+	for m := range q.flying {
 		if m.inFlight(now) && (!some || m.visibleAt.Before(at)) {
 			at, some = m.visibleAt, true
 		}

@@ -105,27 +105,35 @@ func (q *queue) replay(id *string, now time.Time, visibility time.Duration) []*m
 // receive takes messages that may be given, and moves to the dead-letter queue what was received too often.
 func (s *Server) receive(q *queue, now time.Time, visibility time.Duration, most int) ([]*message, error) {
 	deadName, times := q.redrive()
+	dead := s.queues[deadName]
 	_, inFlight := q.counts(now)
-	var given []*message
-	for _, m := range q.candidates(now) {
+	var given, over []*message
+	refused := false
+	for m := range q.candidates(now) {
 		if len(given) == most {
 			break
 		}
-		if dead := s.queues[deadName]; dead != nil && m.count >= times {
-			q.remove(m)
-			m.source, m.count, m.receipt = ARN(q.name), 0, ""
-			dead.insertSent(m)
-			dead.wake()
+		if dead != nil && m.count >= times {
+			over = append(over, m)
 			continue
 		}
-		if inFlight+len(given) >= q.limit {
-			if len(given) == 0 && !q.fifo {
-				return nil, Error("OverLimit", "too many messages in flight")
-			}
+		if refused = inFlight+len(given) >= q.limit; refused {
 			break
 		}
 		m.give(now, visibility)
 		given = append(given, m)
+	}
+	for _, m := range given {
+		q.flying[m] = true
+	}
+	for _, m := range over {
+		q.remove(m)
+		m.source, m.count, m.receipt = ARN(q.name), 0, ""
+		dead.insertSent(m)
+		dead.wake()
+	}
+	if refused && len(given) == 0 && !q.fifo {
+		return nil, Error("OverLimit", "too many messages in flight")
 	}
 	return given, nil
 }

@@ -76,6 +76,7 @@ func (s *Server) send(in *sqs.SendMessageInput, unique bool) (*sqs.SendMessageOu
 		q.seen[m.dedup] = seenID{now, m}
 	}
 	q.messages = append(q.messages, m)
+	q.byID[m.id] = m
 	q.wake()
 	return m.answer(), nil
 }

@@ -79,7 +79,7 @@ func (s *Server) Create(name string, attributes map[string]string) {
 	defer s.mu.Unlock()
 	q := &queue{
 		name: name, fifo: strings.HasSuffix(name, ".fifo"), attributes: map[string]string{}, visibility: 30 * time.Second, limit: defaultLimit,
-		seen: map[string]seenID{}, attempts: map[string]attempt{}, changed: make(chan struct{}),
+		byID: map[string]*message{}, flying: map[*message]bool{}, seen: map[string]seenID{}, attempts: map[string]attempt{}, changed: make(chan struct{}),
 	}
 	for k, v := range attributes {
 		q.attributes[k] = v
@@ -244,4 +244,5 @@ func (q *queue) insertSent(m *message) {
 		i--
 	}
 	q.messages = slices.Insert(q.messages, i, m)
+	q.byID[m.id] = m
 }

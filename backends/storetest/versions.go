@@ -30,7 +30,7 @@ func (e *env) grows() func(int64) {
 }
 
 func versionsGrow(e *env) {
-	h := e.session()
+	h := e.lasting()
 	next := e.grows()
 	for i := range 50 {
 		if i%2 == 0 {
@@ -42,7 +42,7 @@ func versionsGrow(e *env) {
 }
 
 func versionsGrowAcrossDeletion(e *env) {
-	h := e.session()
+	h := e.lasting()
 	next := e.grows()
 	for range 20 {
 		next(e.put(h, "k", "v"))
@@ -78,7 +78,7 @@ func versionsGrowAcrossWriters(e *env) {
 	seen := map[int64]bool{}
 	var wg sync.WaitGroup
 	for range writers {
-		h := e.session()
+		h := e.lasting()
 		wg.Go(func() {
 			last := int64(0)
 			for range puts {
@@ -107,7 +107,7 @@ func versionsGrowAcrossWriters(e *env) {
 }
 
 func versionsGrowAcrossClock(e *env) {
-	h := e.session()
+	h := e.lasting()
 	next := e.grows()
 	next(e.put(h, "k", "v"))
 	e.place.StepBack(e.T, time.Minute)
@@ -116,7 +116,7 @@ func versionsGrowAcrossClock(e *env) {
 	e.place.StepBack(e.T, time.Minute)
 	next(e.put(h, "k", "v"))
 	e.bind(h, "bound")
-	short := e.session()
+	short := e.lasting()
 	bound := e.bind(short, "bound")
 	if err := short.Close(e.ctx); err != nil {
 		e.Fatal(err)
@@ -130,17 +130,17 @@ func versionsGrowAcrossClock(e *env) {
 func versionsGrowAcrossLoss(e *env) {
 	next := e.grows()
 	for range 3 {
-		h := e.session()
+		h := e.lasting()
 		for range 20 {
 			next(e.put(h, "k", "v"))
 		}
 		e.place.Lose(e.T)
 	}
-	next(e.put(e.session(), "k", "v"))
+	next(e.put(e.lasting(), "k", "v"))
 }
 
 func versionsGrowAcrossRollBack(e *env) {
-	h := e.session()
+	h := e.lasting()
 	next := e.grows()
 	next(e.put(h, "k", "v"))
 	restore := e.place.RollBack(e.T)
@@ -148,5 +148,5 @@ func versionsGrowAcrossRollBack(e *env) {
 		next(e.put(h, "k", "v"))
 	}
 	restore(e.T)
-	next(e.put(e.session(), "k", "v"))
+	next(e.put(e.lasting(), "k", "v"))
 }

@@ -63,8 +63,11 @@ func ownCPU() time.Duration {
 // tick is that of /proc on Linux, whatever the kernel's own is.
 const tick = 10 * time.Millisecond
 
-// groupCPU is the CPU time of all processes of a process group.
+// groupCPU is the CPU time of all processes of a process group; 0 is none.
 func groupCPU(group int) time.Duration {
+	if group == 0 { // there is no broker
+		return 0
+	}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var sum time.Duration
 	for _, f := range files {

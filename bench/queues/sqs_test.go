@@ -5,11 +5,13 @@ package queues
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -30,19 +32,18 @@ var sqsRivals = []struct {
 // each call. "small" is the SQS in memory of package sqstest without a network, so that the loops are what is measured; "fauxqs" is the SDK's client and a
 // server, whose own speed is the limit.
 func BenchmarkSQS(b *testing.B) {
-	for _, prefetch := range []int{10, 100} {
-		for _, queues := range []int{1, 8} {
-			b.Run(fmt.Sprintf("small/%d-queues/%d-handlers", queues, prefetch), func(b *testing.B) {
-				server := sqstest.New()
-				server.SetLatency(latency)
-				var names []string
-				for i := range queues {
-					names = append(names, fmt.Sprintf("q%d", i))
-					server.Create(names[i], nil)
-				}
-				compareSQS(b, server, Work{Queues: names, Prefetch: prefetch}, 10_000, 0, func(queue, body string) { server.Send(queue, "", body) })
-			})
-		}
+	for _, size := range []struct{ queues, prefetch int }{{1, 10}, {1, 100}, {8, 20}} {
+		queues, prefetch := size.queues, size.prefetch
+		b.Run(fmt.Sprintf("small/%d-queues/%d-handlers", queues, prefetch), func(b *testing.B) {
+			server := sqstest.New()
+			server.SetLatency(latency)
+			var names []string
+			for i := range queues {
+				names = append(names, fmt.Sprintf("q%d", i))
+				server.Create(names[i], nil)
+			}
+			compareSQS(b, server, Work{Queues: names, Prefetch: prefetch}, 1_000*queues*max(1, prefetch/10), 0, func(queue, body string) { server.Send(queue, "", body) })
+		})
 	}
 	b.Run("fauxqs/1-queues/100-handlers", func(b *testing.B) {
 		server := testserver.StartFauxQS(b)
@@ -66,7 +67,8 @@ func BenchmarkSQS(b *testing.B) {
 }
 
 func sqsClient(endpoint string) *awssqs.Client {
-	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+	many := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 100 })
+	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &endpoint, HTTPClient: many, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "key"}, nil
 	})})
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -35,7 +37,9 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 	if o.failure.action == "move" {
 		c.DeadLetter = o.failure.folder
 	}
-	var load []func(*config.LoadOptions) error
+	// Receives that wait have a connection each; the ten of a kind that are kept by default are soon too few.
+	many := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 100 })
+	load := []func(*config.LoadOptions) error{config.WithHTTPClient(many)}
 	if c.Region != "" {
 		load = append(load, config.WithRegion(c.Region))
 	}

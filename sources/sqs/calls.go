@@ -16,7 +16,7 @@ import (
 )
 
 // parallelCalls is how many calls of one kind a Settle makes side by side.
-const parallelCalls = 16
+const parallelCalls = 8
 
 // change is a visibility to set.
 type change struct {

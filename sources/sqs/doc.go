@@ -55,6 +55,9 @@
 //
 // # What to set up
 //
+// A client whose transport keeps a connection for each receive that waits: the SDK keeps 10 idle ones by default, which is few above some 50
+// handlers (WithTransportOptions of its BuildableClient, MaxIdleConnsPerHost).
+//
 // The queues, with a retention that outlives an outage, and their dead-letter queues of the same kind. The rights: sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage,
 // DeleteMessage and ChangeMessageVisibility on the queues; GetQueueUrl and SendMessage on dead-letter queues; ListQueues and ListQueueTags for
 // Discover; kms:Decrypt, and GenerateDataKey for dead-letter queues, where a queue has a key of its own. Trouble with such a key is

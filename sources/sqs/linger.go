@@ -36,9 +36,8 @@ func (r *reader) linger(ctx context.Context, p *plan) bool {
 func (r *reader) mayLinger(p *plan) (enough, hurry chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	working := len(r.out) - len(p.jobs())
 	if r.q.fifo || len(p.deletes) == 0 || len(p.deletes) >= batchSize || len(p.retries)+len(p.rejects) > 0 || p.released ||
-		r.s.cfg.Linger <= 0 || working <= 0 && !r.fetching || isClosed(r.hurry) {
+		r.s.cfg.Linger <= 0 || r.working() == 0 && !r.fetching || isClosed(r.hurry) {
 		return nil, nil
 	}
 	r.enough, r.lacking = make(chan struct{}), batchSize

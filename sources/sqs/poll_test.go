@@ -239,3 +239,30 @@ func TestSilence(t *testing.T) {
 		}
 	})
 }
+
+// TestFreedWhileFetching: handlers that are done while a Fetch waits may be received for at once.
+func TestFreedWhileFetching(t *testing.T) {
+	onStage(t, "", nil, func(t *testing.T, s *stage) {
+		for i := range 10 {
+			s.Send(s.queue, "", fmt.Sprint(i))
+		}
+		r := s.open()
+		ms, err := r.Fetch(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := watch[receipts](s.Server)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = r.Fetch(ctx, 3) }()
+		time.Sleep(time.Second)
+		s.settle(r, sources.Done, ms...)
+		time.Sleep(time.Second)
+		ins, _ := seen.all()
+		if len(ins) != 2 || ins[0].MaxNumberOfMessages != 3 || ins[1].MaxNumberOfMessages != 10 {
+			t.Errorf("%d receives, want one for 3 and then one for 10", len(ins))
+		}
+		<-ended
+	})
+}

@@ -30,6 +30,7 @@ type reader struct {
 	lanes    map[string]*lane
 	byID     map[string]*entry
 	out      map[*rebalancer.Message]*entry
+	reported int // of out, those whose outcome is being carried out
 	ready    []*lane
 	places   int // lanes that there were
 	opening  int // entries whose payload is being opened
@@ -67,11 +68,12 @@ func (r *reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, err
 		return nil, fmt.Errorf("sqs: fetch from %q: max is %d, must be at least 1", r.q.name, max)
 	}
 	defer r.fetched(ctx)
+	handlers := r.handlers(max)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		ms, err := r.take(max)
+		ms, err := r.take(max, handlers)
 		if err != nil {
 			return nil, fmt.Errorf("sqs: fetch from %q: %w", r.q.name, err)
 		}
@@ -97,7 +99,7 @@ func (r *reader) fetched(ctx context.Context) {
 }
 
 // take hands out what there is, or asks for more.
-func (r *reader) take(max int) ([]*rebalancer.Message, error) {
+func (r *reader) take(max, handlers int) ([]*rebalancer.Message, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -115,9 +117,20 @@ func (r *reader) take(max int) ([]*rebalancer.Message, error) {
 		r.trouble, r.told = nil, time.Now()
 		return nil, err
 	}
-	r.ask(max)
+	r.ask(handlers - r.working())
 	return nil, nil
 }
+
+// handlers is how many messages may be worked at a time, as a Fetch tells: those that it asks for, and those that are worked. While it waits some
+// of these are settled, and more may be received than it asked for.
+func (r *reader) handlers(max int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max + r.working()
+}
+
+// working is how many messages are handed out whose outcome was not reported.
+func (r *reader) working() int { return len(r.out) - r.reported }
 
 // deal hands out messages of the lanes that are ready, one of each before a second of any.
 func (r *reader) deal(max int) []*rebalancer.Message {

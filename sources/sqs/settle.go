@@ -86,14 +86,14 @@ func (r *reader) sort(list []sources.Settlement) (*plan, error) {
 			e.retries++
 			r.again(e, s.Delay)
 		case s.Outcome == sources.Retry, s.Outcome == sources.Reject && r.s.cfg.Redrive:
-			e.settled = true
+			r.reportOf(e)
 			p.retries = append(p.retries, j)
 		case s.Outcome == sources.Reject && r.q.deadLetter == "":
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, sources.ErrNoDeadLetter))
 		case s.Outcome == sources.Reject && e.stale:
 			r.drop(e) // it comes again
 		case s.Outcome == sources.Reject:
-			e.settled = true
+			r.reportOf(e)
 			p.rejects = append(p.rejects, j)
 		default:
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: unknown outcome %d", e.id, r.q.name, s.Outcome))
@@ -118,7 +118,8 @@ func (r *reader) sortDone(p *plan, j job) {
 			return
 		}
 	}
-	e.settled, e.done = true, true
+	r.reportOf(e)
+	e.done = true
 	p.deletes = append(p.deletes, j)
 	r.queue(e.lane)
 }
@@ -211,9 +212,22 @@ func (r *reader) unsettle(jobs []job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, j := range jobs {
-		j.entry.settled, j.entry.done, j.entry.leaving = false, false, false
+		r.unreport(j.entry)
 	}
 	signal(r.kick)
+}
+
+// reportOf notes that the outcome of a message was reported: its handler is free.
+func (r *reader) reportOf(e *entry) {
+	e.settled = true
+	r.reported++
+	signal(r.wake)
+}
+
+// unreport: it was not carried out, and is to be reported again.
+func (r *reader) unreport(e *entry) {
+	e.settled, e.done, e.leaving = false, false, false
+	r.reported--
 }
 
 // stopExtensions leaves entries out of further extensions, and returns those that run.
@@ -237,7 +251,7 @@ func (r *reader) finish(p *plan, jobs []job, errs []error) {
 	for _, j := range jobs {
 		e := j.entry
 		if err := errs[j.index]; err != nil {
-			e.settled, e.done, e.leaving = false, false, false
+			r.unreport(e)
 			p.fail(j.index, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, err))
 			continue
 		}
@@ -246,6 +260,7 @@ func (r *reader) finish(p *plan, jobs []job, errs []error) {
 		}
 		e.payload.close()
 		la := e.lane
+		r.reported--
 		r.drop(e)
 		r.queue(la)
 	}

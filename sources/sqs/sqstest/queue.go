@@ -49,11 +49,11 @@ type attempt struct {
 }
 
 type message struct {
-	id, body, md5, attributesMD5 string
-	attributes                   map[string]types.MessageAttributeValue
-	group, dedup, sequence       string
-	sent, first                  time.Time
-	source                       string // ARN of the queue it was redriven from
+	id, body, md5          string
+	attributes             map[string]types.MessageAttributeValue
+	group, dedup, sequence string
+	sent, first            time.Time
+	source                 string // ARN of the queue it was redriven from
 
 	receipt   string // of the last receive; "" before the first
 	count     int

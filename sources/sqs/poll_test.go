@@ -247,7 +247,7 @@ func TestFreedWhileFetching(t *testing.T) {
 			s.Send(s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
-		ms, err := r.Fetch(t.Context(), 10)
+		ms, err := r.Fetch(t.Context(), 13)
 		if err != nil {
 			t.Fatal(err)
 		}

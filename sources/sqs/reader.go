@@ -31,6 +31,7 @@ type reader struct {
 	byID     map[string]*entry
 	out      map[*rebalancer.Message]*entry
 	reported int // of out, those whose outcome is being carried out
+	most     int // that a Fetch asked for
 	ready    []*lane
 	places   int // lanes that there were
 	opening  int // entries whose payload is being opened
@@ -99,7 +100,7 @@ func (r *reader) fetched(ctx context.Context) {
 }
 
 // take hands out what there is, or asks for more.
-func (r *reader) take(max, handlers int) ([]*rebalancer.Message, error) {
+func (r *reader) take(most, handlers int) ([]*rebalancer.Message, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -109,7 +110,7 @@ func (r *reader) take(max, handlers int) ([]*rebalancer.Message, error) {
 	if isClosed(r.hurry) {
 		r.hurry = make(chan struct{})
 	}
-	if ms := r.deal(max); len(ms) > 0 {
+	if ms := r.deal(most); len(ms) > 0 {
 		r.handedOut(len(ms))
 		return ms, nil
 	}
@@ -117,16 +118,17 @@ func (r *reader) take(max, handlers int) ([]*rebalancer.Message, error) {
 		r.trouble, r.told = nil, time.Now()
 		return nil, err
 	}
-	r.ask(handlers - r.working())
+	r.ask(max(most, handlers-r.working()))
 	return nil, nil
 }
 
-// handlers is how many messages may be worked at a time, as a Fetch tells: those that it asks for, and those that are worked. While it waits some
-// of these are settled, and more may be received than it asked for.
-func (r *reader) handlers(max int) int {
+// handlers is how many messages may be worked at a time, as a Fetch tells: those that it asks for, and those that are worked, but no more than any Fetch
+// asked for, since of some that count as worked the outcome is on its way. While it waits more are settled, and as many may be received.
+func (r *reader) handlers(most int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max + r.working()
+	r.most = max(r.most, most)
+	return min(most+r.working(), r.most)
 }
 
 // working is how many messages are handed out whose outcome was not reported.

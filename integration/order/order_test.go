@@ -47,7 +47,9 @@ func underFaults(t *testing.T, v variant) {
 			check.read()
 			t.Logf("%6.1f s: %s; %d sent, %d done, %d again", time.Since(began).Seconds(), what, p.total(), check.first, check.again)
 			if len(check.wrong) > 0 {
-				t.Fatalf("%d faults, the first: %s", len(check.wrong), check.wrong[0])
+				w.pause(3*time.Second, 4*time.Second) // does what is missing come after all?
+				check.read()
+				t.Fatalf("%d faults, the first: %s\nthe queue since:%s", len(check.wrong), check.wrong[0], check.around.String())
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +31,10 @@ type verifier struct {
 	again   int // those that were not
 	wrong   []string
 	byQueue map[string]int
+
+	last   map[string][]completion // of each queue
+	about  string                  // the queue of the first fault
+	around strings.Builder         // what it did before and after
 }
 
 func newVerifier(t *testing.T, path string) *verifier {
@@ -70,16 +75,45 @@ func (v *verifier) add(c completion) {
 		return
 	}
 	last := v.seen[c.Key]
+	v.keep(c)
 	switch {
 	case n <= last: // a repeat: what was done before it was settled may be done again
 		v.again++
 		return
 	case n > last+1:
 		v.fault("gap: %+v after %+v", c, v.at[c.Key])
+		v.tell(c)
 	}
 	v.first++
 	v.byQueue[c.Resource]++
 	v.seen[c.Key], v.at[c.Key] = n, c
+}
+
+// keep remembers what a queue did last, and writes down what it does after a fault.
+func (v *verifier) keep(c completion) {
+	if v.last == nil {
+		v.last = map[string][]completion{}
+	}
+	all := append(v.last[c.Resource], c)
+	v.last[c.Resource] = all[max(0, len(all)-40):]
+	if c.Resource == v.about && v.around.Len() < 16<<10 {
+		v.write(c)
+	}
+}
+
+// tell writes down what the queue of a first fault did before.
+func (v *verifier) tell(c completion) {
+	if v.about != "" {
+		return
+	}
+	v.about = c.Resource
+	for _, c := range v.last[c.Resource] {
+		v.write(c)
+	}
+}
+
+func (v *verifier) write(c completion) {
+	fmt.Fprintf(&v.around, "\n%s %s %s (fence %d)", c.Node, c.Key, c.Body, c.Fence)
 }
 
 func (v *verifier) fault(format string, args ...any) {

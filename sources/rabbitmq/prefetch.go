@@ -134,15 +134,16 @@ func (r *reader) replace(l *live) (changed bool, err error) {
 		return false, nil
 	}
 	ctx := context.Background() // Close waits: what is settled is still to be acknowledged on this channel
-	if err := l.conn.call(ctx, func() error { return l.ch.Cancel(l.tag, false) }); err != nil {
+	before := l.tag
+	in, err := r.consume(ctx, l, want) // first: another node takes a queue without consumers for free, whatever is in hand here
+	if err != nil {
+		return false, err
+	}
+	if err := l.conn.call(ctx, func() error { return l.ch.Cancel(before, false) }); err != nil {
 		return false, err
 	}
 	for d := range l.in {
 		r.arrived(l, &d)
-	}
-	in, err := r.consume(ctx, l, want)
-	if err != nil {
-		return false, err
 	}
 	l.in = in
 	r.mu.Lock()

@@ -289,7 +289,7 @@ func (r *reader) finish(ctx context.Context, l *live) error {
 		full := l.window.unacked() >= l.prefetch
 		r.mu.Unlock()
 		if full { // nothing is on its way, and nothing shall be sent for what is acknowledged now: it would be returned unworked
-			_ = l.ch.Cancel(l.tag, false)
+			_ = l.ch.Cancel(l.tag, true) // without a wait before the close: meanwhile the queue has no consumer, and others might take it for free
 		}
 		r.flush.write(l, true)
 		return nil

@@ -42,3 +42,42 @@ func TestOrderWhilePrefetchChanges(t *testing.T) {
 		}
 	})
 }
+
+// TestQueueIsNeverFreeWhilePrefetchChanges: another node takes a queue without consumers for free, and starts beyond what is in hand here.
+func TestQueueIsNeverFreeWhilePrefetchChanges(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k)
+		b.send("q", 200)
+		other := newClient(b)
+		defer other.conn.Close()
+		for range 10 {
+			s := b.source(nil)
+			r := open(t, s, "q")
+			done, free := make(chan struct{}), make(chan int, 1)
+			go func() {
+				n := 0
+				for {
+					if _, consumers := other.ready("q"); consumers == 0 {
+						n++
+					}
+					select {
+					case <-done:
+						free <- n
+						return
+					default:
+					}
+				}
+			}()
+			for range 10 { // after the first of them the careful start ends
+				settle(t, r, sources.Done, fetch(t, r, 1)...)
+			}
+			close(done)
+			if n := <-free; n > 0 {
+				t.Errorf("seen without a consumer %d times", n)
+			}
+			must(t, r.Close(within30(t)))
+			must(t, s.Close())
+		}
+	})
+}

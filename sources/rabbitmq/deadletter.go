@@ -44,6 +44,7 @@ type deadLetters struct {
 
 	conn    *conn
 	ch      *amqp.Channel
+	closed  chan *amqp.Error // why ch was closed, once
 	returns chan amqp.Return
 	checked atomic.Bool // the destination was there
 }
@@ -59,26 +60,31 @@ func (d *deadLetters) check(ctx context.Context, who string) error {
 	if d.s.DeadLetter.none() || d.checked.Load() {
 		return nil
 	}
-	return d.locked(ctx, who, func() error { return nil })
+	return d.locked(ctx, who, func(context.Context) error { return nil })
 }
 
-// locked runs f with a channel that is ready to publish.
-func (d *deadLetters) locked(ctx context.Context, who string, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+// locked waits for its turn, as long as ctx lasts, and runs f, which is given the time of a call.
+func (d *deadLetters) locked(ctx context.Context, who string, f func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	select {
 	case d.turn <- struct{}{}:
 		defer func() { <-d.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("dead letters: %w", ctx.Err())
+	case <-waiting.Done():
+		return fmt.Errorf("dead letters: %w", waiting.Err())
 	}
+	if err := ctx.Err(); err != nil { // it may have been its turn as well: the claim may be lost
+		return fmt.Errorf("dead letters: %w", err)
+	}
+	ctx, cancel = context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	if !d.checked.Load() {
 		if err := d.look(ctx, who); err != nil {
 			return fmt.Errorf("dead letters: %w", err)
 		}
 		d.checked.Store(true)
 	}
-	if err := f(); err != nil {
+	if err := f(ctx); err != nil {
 		return fmt.Errorf("dead letters: %w", err)
 	}
 	return nil
@@ -97,17 +103,12 @@ func (d *deadLetters) look(ctx context.Context, who string) error {
 		}
 		return nil
 	}
-	ch, err := c.channel(ctx)
-	if err != nil {
-		return err
-	}
-	err = c.call(ctx, func() error {
+	err = c.aside(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(to.Exchange, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
 	if err != nil {
 		return fmt.Errorf("exchange %q: declare it, or change Config.DeadLetter: %w", to.Exchange, err)
 	}
-	_ = c.call(ctx, ch.Close)
 	return nil
 }
 
@@ -127,7 +128,7 @@ func (d *deadLetters) put(ctx context.Context, c *rebalancer.Claim, e *entry, at
 	if key == "" {
 		key = e.d.RoutingKey
 	}
-	return d.locked(ctx, c.Group+"/"+c.Node, func() error {
+	return d.locked(ctx, c.Group+"/"+c.Node, func(ctx context.Context) error {
 		if err := d.ready(ctx, c.Group+"/"+c.Node); err != nil {
 			return err
 		}
@@ -156,45 +157,64 @@ func (d *deadLetters) ready(ctx context.Context, who string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.call(ctx, func() error { return ch.Confirm(false) }); err != nil {
+	closed, returns := ch.NotifyClose(make(chan *amqp.Error, 1)), ch.NotifyReturn(make(chan amqp.Return, 1))
+	if err := c.on(ctx, ch, func() error { return ch.Confirm(false) }); err != nil {
 		return err
 	}
-	d.conn, d.ch, d.returns = c, ch, ch.NotifyReturn(make(chan amqp.Return, 1))
+	d.conn, d.ch, d.closed, d.returns = c, ch, closed, returns
 	return nil
 }
 
 func (d *deadLetters) publish(ctx context.Context, key string, p amqp.Publishing) error {
-	var sent *amqp.DeferredConfirmation
+	ch, closed, returns := d.ch, d.closed, d.returns // the call may outlast this one, and the use of the channel
 	sending := make(chan *amqp.DeferredConfirmation, 1)
 	err := d.conn.call(ctx, func() error {
-		s, err := d.ch.PublishWithDeferredConfirm(d.s.DeadLetter.Exchange, key, true, false, p)
+		if err := ctx.Err(); err != nil {
+			return err // nothing is to be published any more
+		}
+		s, err := ch.PublishWithDeferredConfirm(d.s.DeadLetter.Exchange, key, true, false, p)
 		sending <- s
 		return err
 	})
+	if errors.Is(err, amqp.ErrClosed) {
+		return whyClosed(ctx, closed)
+	}
 	if err != nil {
 		return err
 	}
-	sent = <-sending
+	sent := <-sending
 	select {
 	case <-sent.Done():
 	case <-ctx.Done():
 		return fmt.Errorf("not confirmed: %w", ctx.Err())
 	}
 	select {
-	case _, ok := <-d.returns: // the broker returns a message before it confirms it
+	case _, ok := <-returns: // the broker returns a message before it confirms it
 		if ok {
 			return errReturned
 		}
-		return amqp.ErrClosed
+		return whyClosed(ctx, closed)
 	default:
 	}
-	if d.ch.IsClosed() && !sent.Acked() {
-		return amqp.ErrClosed
+	if ch.IsClosed() && !sent.Acked() {
+		return whyClosed(ctx, closed)
 	}
 	if !sent.Acked() {
 		return errNacked
 	}
 	return nil
+}
+
+// whyClosed is the broker's reason for closing a channel, such as that its exchange does not exist any more.
+func whyClosed(ctx context.Context, closed <-chan *amqp.Error) error {
+	select {
+	case e := <-closed: // a closed channel is known to be so a moment before its reason is
+		if e != nil {
+			return fmt.Errorf("the broker closed the channel: %w", e)
+		}
+	case <-ctx.Done():
+	}
+	return amqp.ErrClosed
 }
 
 // drop gives the channel up, in the background.

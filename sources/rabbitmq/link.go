@@ -24,7 +24,7 @@ const (
 	steady = 30 * time.Second
 	// patience is how long a queue waits for a broker that cannot be reached before that is an error.
 	patience = 25 * time.Second
-	// maxHung calls that were never answered end a connection.
+	// maxHung calls that wait for their answer for longer than callTimeout end a connection.
 	maxHung = 64
 )
 
@@ -53,7 +53,7 @@ type conn struct {
 	addr    string
 
 	mu   sync.Mutex
-	hung int // calls that were given up
+	hung int // calls that run for longer than callTimeout
 	held bool
 }
 
@@ -259,45 +259,89 @@ func (c *conn) stalled() bool {
 	}
 }
 
-// call runs f, which may wait for ever, and returns when it does or when ctx ends. A connection on which many calls were
-// never answered is given up.
-func (c *conn) call(ctx context.Context, f func() error) error {
+// call runs f, which may wait for ever, and returns when it does or when ctx ends. A connection on which many calls wait for
+// too long is given up.
+func (c *conn) call(ctx context.Context, f func() error) error { return c.callAnd(ctx, f, nil) }
+
+// callAnd is call that runs late, if there is one, when nobody waits any more for an f that returns at last.
+func (c *conn) callAnd(ctx context.Context, f func() error, late func()) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- f() }()
+	overdue := time.AfterFunc(callTimeout, func() { c.hangs(1) })
+	done := make(chan error) // not buffered: either the caller has the answer, or it is late
+	go func() {
+		err := f()
+		select {
+		case done <- err:
+		case <-ctx.Done():
+			if late != nil {
+				late()
+			}
+		}
+		if !overdue.Stop() {
+			c.hangs(-1)
+		}
+	}()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
+		return fmt.Errorf("the broker did not answer: %w", ctx.Err())
 	}
+}
+
+// hangs counts the calls that wait for longer than a call may.
+func (c *conn) hangs(n int) {
 	c.mu.Lock()
-	c.hung++
+	c.hung += n
 	many := c.hung >= maxHung
 	c.mu.Unlock()
 	if many {
 		_ = c.wire.Close()
 	}
-	return fmt.Errorf("the broker did not answer: %w", ctx.Err())
 }
 
 // channel opens a channel. A connection on which that is not answered in time is dead, whatever its heartbeats say.
 func (c *conn) channel(ctx context.Context) (*amqp.Channel, error) {
-	made := make(chan *amqp.Channel, 1)
-	err := c.call(ctx, func() error {
-		ch, err := c.Channel()
-		if err == nil {
-			made <- ch
-		}
+	var made *amqp.Channel // written before the answer is taken, and then nowhere
+	err := c.callAnd(ctx, func() (err error) {
+		made, err = c.Channel()
 		return err
+	}, func() {
+		if made != nil {
+			_ = made.Close()
+		}
 	})
 	if err == nil {
-		return <-made, nil
+		return made, nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		_ = c.wire.Close()
 	}
 	return nil, fmt.Errorf("open a channel: %w", err)
+}
+
+// on is call for what begins the use of a channel: one on which that fails, or takes too long, is closed, but not while f still uses it.
+func (c *conn) on(ctx context.Context, ch *amqp.Channel, f func() error) error {
+	return c.callAnd(ctx, func() error {
+		err := f()
+		if err != nil {
+			_ = ch.Close()
+		}
+		return err
+	}, func() { _ = ch.Close() })
+}
+
+// aside runs f with a channel of its own, which is closed when f returns.
+func (c *conn) aside(ctx context.Context, f func(*amqp.Channel) error) error {
+	ch, err := c.channel(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, func() error {
+		defer ch.Close()
+		return f(ch)
+	})
 }
 
 // sleep is false when ctx ended first.

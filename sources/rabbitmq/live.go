@@ -54,11 +54,11 @@ func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 		conn: c, ch: ch, closed: ch.NotifyClose(make(chan *amqp.Error, 1)), cancel: ch.NotifyCancel(make(chan string, 1)),
 		tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}),
 	}
-	if err = r.prepare(ctx, l); err == nil {
-		l.in, err = r.consume(ctx, l, l.prefetch)
-	}
-	if err != nil {
+	if err = r.prepare(ctx, l); err != nil {
 		_ = c.call(ctx, ch.Close)
+		return nil, err
+	}
+	if l.in, err = r.consume(ctx, l, l.prefetch); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"github.com/rebalancer-go/rebalancer/sources"
 )
 
 // A marker is what Partitions puts between the messages of its queues when their number changes. A reader hands none out. When all
@@ -90,20 +88,13 @@ func (m *marker) pass(ctx context.Context, c *conn) error {
 
 // deleteToken deletes a queue. One that is not there is no error.
 func deleteToken(ctx context.Context, c *conn, name string) error {
-	ch, err := c.channel(ctx)
-	if err != nil {
-		return err
-	}
-	err = c.call(ctx, func() error {
+	err := c.aside(ctx, func(ch *amqp.Channel) error {
 		_, err := ch.QueueDelete(name, false, false, false)
 		return err
 	})
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.AccessRefused {
 		return fmt.Errorf("the user needs the right to configure queues named %s*: %w", own, err)
-	}
-	if err == nil {
-		_ = c.call(ctx, ch.Close)
 	}
 	return err
 }
@@ -128,16 +119,14 @@ func exists(ctx context.Context, c *conn, name string) (bool, error) {
 }
 
 // thereAfter tells what the answer to a question about a queue means. A queue that cannot be reached is an error, never proof that there is
-// none: the broker says 404 also of one whose node is down.
+// none (see missing).
 func thereAfter(err error) (bool, error) {
 	var e *amqp.Error
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.As(err, &e) && e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue"):
+	case errors.As(err, &e) && missing(e):
 		return false, nil
-	case errors.Is(err, sources.ErrGone): // nobody is to take it for gone
-		return false, fmt.Errorf("the queue cannot be reached: %s", err)
 	}
 	return false, err
 }

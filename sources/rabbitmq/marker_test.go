@@ -25,6 +25,9 @@ func TestQueueThatIsDownIsNotGone(t *testing.T) {
 		"NOT_FOUND - failed to perform operation on queue 'x' in vhost '/' due to timeout",
 		"NOT_FOUND - queue 'x' in vhost '/' process is stopped by supervisor",
 	} {
+		if err := answer(reason); errors.Is(err, sources.ErrGone) || !strings.Contains(err.Error(), "cannot be reached") {
+			t.Errorf("%s: %v", reason, err)
+		}
 		if there, err := thereAfter(answer(reason)); there || err == nil || errors.Is(err, sources.ErrGone) {
 			t.Errorf("%s: %v %v", reason, there, err)
 		}

@@ -16,20 +16,21 @@ import (
 // inspect asks for a queue on a channel of its own: the broker closes the channel of a question about a queue that does
 // not exist.
 func inspect(ctx context.Context, c *conn, queue string) (amqp.Queue, error) {
-	ch, err := c.channel(ctx)
+	var q amqp.Queue
+	err := c.aside(ctx, func(ch *amqp.Channel) (err error) {
+		q, err = ch.QueueDeclarePassive(queue, false, false, false, false, nil)
+		return err
+	})
 	if err != nil {
-		return amqp.Queue{}, err
+		return amqp.Queue{}, explain(err)
 	}
-	q, err := ask(ctx, c, ch, queue)
-	if err == nil {
-		_ = c.call(ctx, ch.Close)
-	}
-	return q, err
+	return q, nil
 }
 
+// ask is inspect on a channel that goes on to be used, when there is an answer.
 func ask(ctx context.Context, c *conn, ch *amqp.Channel, queue string) (amqp.Queue, error) {
 	found := make(chan amqp.Queue, 1)
-	err := c.call(ctx, func() error {
+	err := c.on(ctx, ch, func() error {
 		q, err := ch.QueueDeclarePassive(queue, false, false, false, false, nil)
 		if err == nil {
 			found <- q
@@ -49,12 +50,20 @@ func explain(err error) error {
 		return err
 	}
 	switch {
-	case e.Code == amqp.NotFound:
+	case missing(e):
 		return fmt.Errorf("%w: %w", sources.ErrGone, err)
+	case e.Code == amqp.NotFound:
+		return fmt.Errorf("the queue cannot be reached now: %w", err)
 	case e.Code == amqp.ResourceLocked:
 		return fmt.Errorf("the queue is exclusive to another connection: %w", err)
 	}
 	return err
+}
+
+// missing tells whether a queue does not exist. The broker says 404 also of one that is there, but whose node is down, or does not answer
+// in time.
+func missing(e *amqp.Error) bool {
+	return e.Code == amqp.NotFound && strings.Contains(e.Reason, "no queue")
 }
 
 // free waits until the queue has no consumer and returns a channel. Beside another consumer no order can be promised: one
@@ -122,11 +131,7 @@ func (s *Source) facts(ctx context.Context, c *conn, queue string) (facts, error
 // probe asks for the type of a queue by an argument that only consumers of streams may have: the refusal names the type. It
 // takes a channel of its own, which the refusal ends. "" when the broker does not tell.
 func probe(ctx context.Context, c *conn, queue string) (string, error) {
-	ch, err := c.channel(ctx)
-	if err != nil {
-		return "", err
-	}
-	err = c.call(ctx, func() error {
+	err := c.aside(ctx, func(ch *amqp.Channel) error {
 		if err := ch.Qos(1, 0, false); err != nil {
 			return err
 		}
@@ -134,7 +139,6 @@ func probe(ctx context.Context, c *conn, queue string) (string, error) {
 		return err
 	})
 	if err == nil {
-		_ = c.call(ctx, ch.Close)
 		return typeStream, nil
 	}
 	var e *amqp.Error
@@ -178,12 +182,12 @@ func (t *types) forget(queue string) {
 	delete(t.known, queue)
 }
 
-// consume starts to consume on a channel.
+// consume starts to consume on a channel, which is closed where that fails.
 func (r *reader) consume(ctx context.Context, l *live, prefetch int) (<-chan amqp.Delivery, error) {
 	l.consumers++
 	l.tag = fmt.Sprintf("%s/%s/%d#%d", cut(r.claim.Group, 100), cut(r.claim.Node, 100), r.claim.Fence, l.consumers)
 	started := make(chan (<-chan amqp.Delivery), 1)
-	err := l.conn.call(ctx, func() error {
+	err := l.conn.on(ctx, l.ch, func() error {
 		if err := l.ch.Qos(prefetch, 0, false); err != nil {
 			return err
 		}

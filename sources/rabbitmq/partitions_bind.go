@@ -240,19 +240,12 @@ func (c *change) ordered(ctx context.Context) (bool, error) {
 	if err := c.before(ctx); err != nil {
 		return false, err
 	}
-	ch, err := c.conn.channel(ctx)
-	if err != nil {
-		return false, err
-	}
-	err = c.conn.call(ctx, func() error {
+	err := c.conn.aside(ctx, func(ch *amqp.Channel) error {
 		return ch.ExchangeDeclarePassive(c.witness(), amqp.ExchangeFanout, false, false, true, false, nil)
 	})
 	var e *amqp.Error
 	if errors.As(err, &e) && e.Code == amqp.NotFound {
 		return false, nil
-	}
-	if err == nil {
-		_ = c.conn.call(ctx, ch.Close)
 	}
 	return err == nil, err
 }

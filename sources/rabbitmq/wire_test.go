@@ -46,6 +46,7 @@ func TestCallsThatAreNeverAnswered(t *testing.T) {
 				t.Fatalf("call %d: %v after %v", n, err, time.Since(start))
 			}
 		}
+		synctest.Wait()
 		if _, err := far.Write([]byte("x")); err == nil {
 			t.Error("the connection goes on")
 		}

@@ -1,0 +1,166 @@
+//go:build linux
+
+package rabbitmq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// TestCallsThatWereCancelled: a caller who does not wait for the answer says nothing about the connection, as long as the answer comes.
+func TestCallsThatWereCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer far.Close()
+		c := &conn{wire: &wire{Conn: near}}
+		count := func() int {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.hung
+		}
+		impatient := func(answer time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			if err := c.call(ctx, func() error { time.Sleep(answer); return nil }); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+		}
+		for range 2 * maxHung {
+			impatient(2 * time.Millisecond)
+		}
+		for range maxHung - 1 {
+			impatient(2 * callTimeout)
+		}
+		time.Sleep(callTimeout)
+		synctest.Wait()
+		if n := count(); n != maxHung-1 {
+			t.Errorf("%d calls count as never answered, want %d", n, maxHung-1)
+		}
+		time.Sleep(2 * callTimeout)
+		synctest.Wait()
+		if n := count(); n != 0 {
+			t.Errorf("%d calls count after they were answered", n)
+		}
+		go func() { _, _ = near.Read(make([]byte, 1)) }()
+		if _, err := far.Write([]byte("x")); err != nil {
+			t.Errorf("the connection was given up: %v", err)
+		}
+	})
+}
+
+// TestChannelsThatNobodyWaitsFor: a channel for which nobody waits any more is closed when the broker has answered, and not before, since an
+// answer on a channel that is closed is an error of the whole connection.
+func TestChannelsThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"open", "declare", "qos", "consume", "delete", "exchange"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			b := newStub(t)
+			s := b.source()
+			c, err := s.consuming.get(within30(t), "g/n")
+			must(t, err)
+			release := b.holding(method)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { // cancelled as soon as the broker has the question
+				defer cancel()
+				b.waitForOne(method)
+			}()
+			switch method {
+			case "delete":
+				err = deleteToken(ctx, c, own+"x")
+			case "exchange":
+				err = c.aside(ctx, func(ch *amqp.Channel) error {
+					return ch.ExchangeDeclarePassive("x", amqp.ExchangeDirect, true, false, false, false, nil)
+				})
+			case "open", "declare":
+				_, err = inspect(ctx, c, "q")
+			default:
+				s.types.put("q", facts{kind: typeClassic})
+				_, err = s.Open(ctx, claimOf("q"))
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if method != "open" {
+				must(t, c.call(within30(t), func() error { _, err := c.Channel(); return err })) // a round trip
+			}
+			if b.count("close") > 0 {
+				t.Errorf("a channel was closed while a call is under way: %q", b.heard())
+			}
+			release()
+			b.waitFor("1 close")
+			if c.IsClosed() {
+				t.Error("the connection is lost")
+			}
+		})
+	}
+}
+
+// TestCancelledWithMessagesInHand: when the broker cancels a consumer, its channel still holds what is in hand. It is closed before another one
+// consumes the queue, or the messages behind would come before those.
+func TestCancelledWithMessagesInHand(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	r := open(t, s, "q")
+	b.deliver(1, "1")
+	b.deliver(2, "2")
+	fetch(t, r, 2)
+	consumed := b.count("consume")
+	release := b.holding("close")
+	channel := b.cancel()
+	b.waitFor(fmt.Sprint(channel, " close"))
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := r.Fetch(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("before the channel is closed: Fetch: %v", err)
+	}
+	release()
+	if _, err := r.Fetch(within30(t), 1); !errors.Is(err, errCancelled) {
+		t.Errorf("Fetch: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	again := make(chan error, 1)
+	go func() { _, err := r.Fetch(ctx, 1); again <- err }()
+	eventually(t, "it consumes again", func() bool { return b.count("consume") > consumed })
+	b.deliver(1, "1")
+	must(t, <-again)
+}
+
+// TestPublishAfterTheEnd: nothing is published after ctx has ended, and a channel that is given up meanwhile is not used any more.
+func TestPublishAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	s.DeadLetter = Queue("dead")
+	s.dead.checked.Store(true)
+	e := newEntry(&amqp.Delivery{Body: []byte("x")}, claimOf("q"), false)
+	for range 50 {
+		must(t, s.dead.ready(within30(t), "g/n"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.dead.publish(ctx, "dead", s.dead.letter(claimOf("q"), &e.d, 1, nil)); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		s.dead.drop()
+		if err := s.dead.put(ctx, claimOf("q"), e, 1, nil); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := s.dead.locked(ctx, "g/n", func(context.Context) error { return errNacked }); errors.Is(err, errNacked) {
+			t.Fatal("it is not to begin")
+		}
+	}
+	must(t, s.dead.ready(within30(t), "g/n")) // a round trip
+	if b.count("publish") > 0 {
+		t.Error("it was published")
+	}
+}

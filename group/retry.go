@@ -111,6 +111,9 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 			w.emit(ev)
 			w.troubled(nil)
 			return settled, 0
+		case errors.Is(rejected, sources.ErrRedelivered):
+			w.reportFailure(it, err) // the source has taken it back, and what becomes of it is told when it comes again
+			return settled, 0
 		case !errors.Is(rejected, sources.ErrNoDeadLetter):
 			return unworked, 0 // the resource is to be given back
 		}

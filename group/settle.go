@@ -77,7 +77,7 @@ func (s *settler) idle() {
 	}
 }
 
-// reject settles x and waits for the answer: nil, ErrNoDeadLetter, or an error that says that the resource is to be given back.
+// reject settles x and waits for the answer: nil, ErrNoDeadLetter, ErrRedelivered, or an error that says that the resource is to be given back.
 func (s *settler) reject(x sources.Settlement) error {
 	answer := make(chan error, 1)
 	s.mu.Lock()
@@ -223,7 +223,7 @@ func (s *settler) left(batch []sources.Settlement, err error) []sources.Settleme
 		if inPart {
 			e = part.Failed[i]
 		}
-		if x.Outcome == sources.Reject && (e == nil || errors.Is(e, sources.ErrNoDeadLetter)) {
+		if x.Outcome == sources.Reject && (e == nil || errors.Is(e, sources.ErrNoDeadLetter) || errors.Is(e, sources.ErrRedelivered)) {
 			s.answer(x.Message, e)
 			continue
 		}

@@ -281,6 +281,68 @@ func TestKeptWhereTheResourceHasNoPlace(t *testing.T) {
 	})
 }
 
+// TestRejectedAndDeliveredAgain: a message that the source has taken back meanwhile is not said to be in the dead-letter place, nor rejected again
+// and again; it is rejected when it comes again.
+func TestRejectedAndDeliveredAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		src := memory.New()
+		w.source = src
+		bad := rebalancer.Permanent(errBad)
+		s := &script{w: w, fails: map[string][]error{"x": {bad, bad}}}
+		_ = src.Send("q", "x", "y")
+		cfg := w.config("a", "q")
+		takes := takesBack{src, new(atomic.Int32)}
+		cfg.Source = takes
+		r := w.start(cfg, s.handle)
+		w.idle()
+		if got := s.said(); got != "x1 y1 x1" {
+			t.Fatalf("calls: %s", got)
+		}
+		if n := takes.n.Load(); n != 2 {
+			t.Errorf("rejected %d times", n)
+		}
+		if e, ok := w.event("a", KindFailed); !ok || !errors.Is(e.Err, errBad) {
+			t.Errorf("the first failure: %+v", e)
+		}
+		rejected := 0
+		w.mu.Lock()
+		for _, e := range w.events["a"] {
+			if e.Kind == KindRejected {
+				rejected++
+			}
+		}
+		w.mu.Unlock()
+		if rejected != 1 || len(src.Rejected("q")) != 1 {
+			t.Errorf("%d messages are said to be rejected, %d are", rejected, len(src.Rejected("q")))
+		}
+		_ = r.end()
+	})
+}
+
+// takesBack is a source that delivers the first rejected message again.
+type takesBack struct {
+	*memory.Source
+	n *atomic.Int32
+}
+
+func (s takesBack) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader, error) {
+	r, err := s.Source.Open(ctx, c)
+	return takesBackReader{r, s.n}, err
+}
+
+type takesBackReader struct {
+	sources.Reader
+	n *atomic.Int32
+}
+
+func (r takesBackReader) Settle(ctx context.Context, ss []sources.Settlement) error {
+	if ss[0].Outcome != sources.Reject || r.n.Add(1) > 1 {
+		return r.Reader.Settle(ctx, ss)
+	}
+	_ = r.Reader.Settle(ctx, []sources.Settlement{{Message: ss[0].Message, Outcome: sources.Release}})
+	return &sources.SettleError{Failed: map[int]error{0: fmt.Errorf("gone: %w", sources.ErrRedelivered)}}
+}
+
 type claimsDeadLetters struct{ *memory.Source }
 
 func (claimsDeadLetters) DeadLetters() bool { return true }

@@ -48,7 +48,8 @@ const (
 	Release
 	// Retry gives it back, to be delivered again not before Settlement.Delay.
 	Retry
-	// Reject moves it to the dead-letter place with Settlement.Err; fails with ErrNoDeadLetter when there is none.
+	// Reject moves it to the dead-letter place with Settlement.Err; fails with ErrNoDeadLetter when there is none, and with ErrRedelivered
+	// when the message comes again instead.
 	Reject
 )
 
@@ -74,6 +75,9 @@ var (
 	ErrGone = errors.New("resource does not exist (any more)")
 	// ErrNoDeadLetter is returned by Settle for a Reject when no dead-letter place is configured.
 	ErrNoDeadLetter = errors.New("no dead-letter place configured")
+	// ErrRedelivered is returned by Settle for a Reject of a message that the source delivers again instead, because what it was delivered by
+	// is lost, such as a connection: the message is not in the dead-letter place, and this rejection is not to be passed again.
+	ErrRedelivered = errors.New("the message is delivered again")
 	// ErrClosed is returned by calls on a closed Source or Reader.
 	ErrClosed = errors.New("source is closed")
 )

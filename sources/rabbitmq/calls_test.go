@@ -164,3 +164,31 @@ func TestPublishAfterTheEnd(t *testing.T) {
 		t.Error("it was published")
 	}
 }
+
+// TestBurialGoesOn: a dead letter that Fetch has begun to publish is waited for by the next Fetch, not published again.
+func TestBurialGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	s.DeadLetter, s.DeliveryLimit = Queue("dead"), 2
+	s.dead.checked.Store(true)
+	s.types.put("q", facts{kind: typeQuorum})
+	r := open(t, s, "q")
+	b.redeliver(1, 1)
+	for range 3 { // the stub confirms nothing yet
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := r.Fetch(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	b.waitForOne("publish")
+	b.confirm()
+	b.deliver(2, "2")
+	if m := fetch(t, r, 1)[0]; string(m.Body) != "2" {
+		t.Errorf("got %q", m.Body)
+	}
+	if n := b.count("publish"); n != 1 {
+		t.Errorf("it was published %d times", n)
+	}
+}

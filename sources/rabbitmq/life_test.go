@@ -82,7 +82,11 @@ func TestCutInTheMiddle(t *testing.T) {
 			t.Fatalf("Fetch: %v", err)
 		}
 		settle(t, r, sources.Done, ms[5:10]...)
-		settle(t, r, sources.Reject, ms[10])
+		reject := []sources.Settlement{{Message: ms[10], Outcome: sources.Reject}}
+		if err := r.Settle(within30(t), reject); !errors.Is(err, sources.ErrRedelivered) {
+			t.Errorf("a rejection of a message that comes again: %v", err)
+		}
+		must(t, r.Settle(within30(t), reject)) // settled before: ignored
 		settle(t, r, sources.Release, ms[11])
 		link.Heal()
 		again := fetchThrough(t, r, 45)
@@ -91,6 +95,9 @@ func TestCutInTheMiddle(t *testing.T) {
 		}
 		if n := len(b.get("dead")); n != 0 {
 			t.Error("a message that comes again is a dead letter, too")
+		}
+		if err := r.Settle(within30(t), []sources.Settlement{{Message: ms[13], Outcome: sources.Reject}}); !errors.Is(err, sources.ErrRedelivered) {
+			t.Errorf("a late rejection: %v", err)
 		}
 		settle(t, r, sources.Done, ms[12]) // late, and unknown by now
 		settle(t, r, sources.Done, again...)

@@ -52,6 +52,8 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 	switch {
 	case r.ended.Err() != nil:
 		return sources.ErrClosed
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil:
 		if l.failures++; l.failures == 1 {
 			return err
@@ -70,10 +72,33 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 	return nil
 }
 
-// bury moves a message to the dead-letter place that no handler shall see again.
+// burial is the publishing of a dead letter that Fetch has begun. It goes on when Fetch returns: one that is cut short before it is confirmed may
+// be published, and would be so again.
+type burial struct {
+	e    *entry
+	done chan struct{} // closed at its end
+	err  error
+}
+
+// bury moves a message to the dead-letter place that no handler shall see again. After the end of ctx it is to be called again.
 func (r *reader) bury(ctx context.Context, e *entry) error {
-	if err := r.source.dead.put(ctx, r.claim, e, e.returns, errLimit); err != nil {
-		return err
+	b := r.burying
+	if b == nil || b.e != e {
+		b = &burial{e: e, done: make(chan struct{})}
+		r.burying = b
+		go func() {
+			defer close(b.done)
+			b.err = r.source.dead.put(r.ended, r.claim, e, e.returns, errLimit)
+		}()
+	}
+	select {
+	case <-b.done:
+		r.burying = nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if b.err != nil {
+		return b.err
 	}
 	r.source.Logger.Warn("rabbitmq: message moved to the dead-letter place: it was returned so often that the delivery limit is near",
 		"queue", r.claim.Resource, "message", e.d.MessageId, "returns", e.returns)

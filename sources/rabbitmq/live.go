@@ -9,6 +9,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer"
 )
 
 // errCancelled is why a consumer ended that the broker cancelled.
@@ -161,6 +163,12 @@ func (r *reader) lost(l *live, why error) {
 	defer r.mu.Unlock()
 	if r.live == l && !r.closed {
 		r.live, r.why = nil, why
+		for e := range l.window.inHand() {
+			if r.stale == nil {
+				r.stale = map[*rebalancer.Message]bool{}
+			}
+			r.stale[e.m] = true
+		}
 		r.signalLocked()
 	}
 }

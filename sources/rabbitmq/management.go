@@ -16,6 +16,7 @@ import (
 const (
 	managementTimeout = 10 * time.Second // of one request to one host
 	managementAnswer  = 64 << 20         // bytes that are read of an answer
+	managementHaste   = 3 * time.Second  // of all hosts together, where there is another way
 )
 
 // errNotFound is what a request fails with when there is no such thing.
@@ -70,9 +71,9 @@ func (c Config) checkManagement() error {
 		case err != nil:
 			err = errors.New("it is not a URL: write http://user:password@host:15672, and escape what is special in each part")
 		case u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
-			err = fmt.Errorf("%s: write http://host:15672 or https://host:15671", u.Redacted())
+			err = fmt.Errorf("%s: write http://host:15672 or https://host:15671", shown(u))
 		case i > 0 && u.User.String() != first:
-			err = fmt.Errorf("%s: its user or password differs from that of the first", u.Redacted())
+			err = fmt.Errorf("%s: its user or password differs from that of the first", shown(u))
 		}
 		if i == 0 && err == nil {
 			first = u.User.String()
@@ -84,20 +85,30 @@ func (c Config) checkManagement() error {
 	return errors.Join(errs...)
 }
 
-// get asks the hosts in turn until one answers. path begins with /api and is escaped. It fails with errNotFound when the answer is 404.
+// get asks the hosts in turn until one answers; each may take its share of the time that ctx leaves. path begins with /api and is escaped. It fails with errNotFound when the answer is 404.
 func (m *management) get(ctx context.Context, path string, answer any) error {
 	if m == nil {
 		return errors.New("the management API is needed: set Config.Management to its URL, as http://host:15672")
 	}
 	var errs []error
-	for _, base := range m.bases {
-		again, err := m.ask(ctx, base.String()+path, answer)
-		if err == nil || !again {
+	for i, base := range m.bases {
+		again, err := m.share(ctx, len(m.bases)-i, base.String()+path, answer)
+		if err == nil || !again || ctx.Err() != nil {
 			return err
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// share is ask with a share of the time that is left.
+func (m *management) share(ctx context.Context, shares int, address string, answer any) (again bool, err error) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(shares))
+		defer cancel()
+	}
+	return m.ask(ctx, address, answer)
 }
 
 // ask tells whether another host might answer better.
@@ -109,13 +120,13 @@ func (m *management) ask(ctx context.Context, address string, answer any) (again
 	request.SetBasicAuth(m.user, m.password)
 	response, err := m.client.Do(request)
 	if err != nil { // it names the address
-		return ctx.Err() == nil, fmt.Errorf("the management API does not answer: %w", err)
+		return true, fmt.Errorf("the management API does not answer: %w", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, managementAnswer))
 	switch {
 	case err != nil:
-		return ctx.Err() == nil, fmt.Errorf("the management API at %s: %w", address, err)
+		return true, fmt.Errorf("the management API at %s: %w", address, err)
 	case response.StatusCode == http.StatusNotFound:
 		return false, fmt.Errorf("the management API at %s: %w", address, errNotFound)
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:

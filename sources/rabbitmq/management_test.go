@@ -31,9 +31,10 @@ func checked(t *testing.T, urls ...string) *settings {
 
 func TestManagementURLsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "amqp://h", "http://", "http://u:secret@h?x=1", "://u:secret@", "http://u:secret@h:x", "http:h"} {
+	for _, bad := range []string{"", "amqp://h", "http://", "http://u:secret@h?x=1", "://u:secret@", "http://u:secret@h:x", "http:h",
+		"admin:secret@host:15672", "http:u:secret@h", "http:/u:secret@h", "http:///u:secret@h", "http://h?p=secret", "http://h#secret", "ftp://h/u:secret@h"} {
 		_, err := Config{URLs: []string{"amqp://h"}, Management: []string{bad}}.check()
-		if err == nil || !strings.Contains(err.Error(), "Management[0]") || strings.Contains(err.Error(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), "Management[0]: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -230,5 +231,34 @@ func (s *Source) vhostGone(t *testing.T) {
 	other.hosts = []host{{vhost: "gone"}}
 	if _, err := other.management().discover(t.Context(), "*", DeadLetter{}); err == nil || errors.Is(err, sources.ErrGone) || !strings.Contains(err.Error(), "virtual host") {
 		t.Errorf("a virtual host that is gone: %v", err)
+	}
+}
+
+// TestManagementThatIsFrozen: a queue is opened soon all the same, with what is known of it; and a host that answers is asked behind those that
+// do not.
+func TestManagementThatIsFrozen(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	frozen := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer frozen.Close()
+	defer close(release)
+	s := newStub(t).source()
+	s.Management = []string{frozen.URL, frozen.URL, frozen.URL}
+	known := facts{kind: typeQuorum, limit: 7}
+	s.types.put("q", known)
+	start := time.Now()
+	if f, err := s.facts(t.Context(), nil, "q"); err != nil || f != known {
+		t.Errorf("%+v %v", f, err)
+	}
+	if d := time.Since(start); d > managementTimeout {
+		t.Errorf("three hosts took %v", d)
+	}
+	well := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"type":"quorum","delivery_limit":9}`))
+	}))
+	defer well.Close()
+	s.Management = []string{frozen.URL, well.URL}
+	if f, err := s.facts(t.Context(), nil, "q"); err != nil || f.limit != 9 {
+		t.Errorf("the second answers: %+v %v", f, err)
 	}
 }

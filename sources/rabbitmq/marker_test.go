@@ -3,6 +3,7 @@
 package rabbitmq
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -92,6 +93,36 @@ func TestMarkerNeedsRights(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		must(t, s.Close())
+	})
+}
+
+// TestMarkerBehindARejectedMessage: a Fetch that waits for what is before a marker is woken when that is in the dead-letter place.
+func TestMarkerBehindARejectedMessage(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[:1], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k)
+		b.declare("dead", k)
+		token := own + "q.x"
+		b.declare(token, k)
+		b.send("q", 1)
+		must(t, b.publish("q", (&marker{kind: tells, tokens: []string{token}}).publishing()))
+		s := b.source(func(c *Config) { c.EagerStart, c.Prefetch, c.DeadLetter = true, 100, Queue("dead") })
+		r := open(t, s, "q")
+		m := fetch(t, r, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan struct{})
+		go func() { defer close(ended); _, _ = r.Fetch(ctx, 1) }()
+		eventually(t, "Fetch waits", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.waiting && r.live != nil && r.live.window.len() == 2
+		})
+		settle(t, r, sources.Reject, m...)
+		eventually(t, "the marker passes", func() bool { return b.total("q") == 0 })
+		cancel()
+		<-ended
 		must(t, s.Close())
 	})
 }

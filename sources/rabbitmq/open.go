@@ -100,19 +100,21 @@ func (r *reader) free(ctx context.Context, c *conn) (*amqp.Channel, error) {
 	}
 }
 
-// facts are what there is to know about a queue: through the management API where it is configured. AMQP tells no more than
-// the type, and that in passing.
+// facts are what there is to know about a queue: through the management API where it is configured. What was known before, or AMQP tells, must
+// do where that does not answer soon; AMQP tells no more than the type, and that in passing.
 func (s *Source) facts(ctx context.Context, c *conn, queue string) (facts, error) {
 	f, known := s.types.get(queue)
 	if m := s.management(); m != nil {
-		told, err := m.queue(ctx, queue)
+		soon, cancel := context.WithTimeout(ctx, managementHaste)
+		told, err := m.queue(soon, queue)
+		cancel()
 		switch {
 		case err == nil:
 			f, known = told, true
 		case ctx.Err() != nil:
 			return facts{}, err
 		default:
-			s.Logger.Warn("rabbitmq: what AMQP tells of the queue must do", "queue", queue, "error", err)
+			s.Logger.Warn("rabbitmq: what is known of the queue, or AMQP tells, must do", "queue", queue, "error", err)
 		}
 	}
 	if !known {

@@ -26,8 +26,10 @@ type reader struct {
 	live     *live      // nil: there is no channel
 	why      error      // live is nil: why, until Fetch has reported it
 	closed   bool
-	waiting  bool                  // Fetch waits
-	messages []*rebalancer.Message // handed to the caller until the next Fetch
+	waiting  bool                         // Fetch waits
+	messages []*rebalancer.Message        // handed to the caller until the next Fetch
+	stale    map[*rebalancer.Message]bool // in the caller's hands, by channels that were lost
+	burying  *burial                      // of Fetch: what it has begun
 }
 
 func newReader(s *Source, c *rebalancer.Claim) *reader {

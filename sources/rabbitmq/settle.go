@@ -27,24 +27,39 @@ func (r *reader) Settle(ctx context.Context, ss []sources.Settlement) error {
 		r.mu.Unlock()
 		return r.wrap("settle in", sources.ErrClosed)
 	}
+	r.drop(ss, fail)
 	var rejects []int
 	if l != nil {
 		rejects = r.take(l, ss, fail)
 	}
 	r.mu.Unlock()
-	if l == nil {
-		return nil // what was in hand comes again
-	}
 	for _, i := range rejects {
 		if err := r.reject(ctx, l, &ss[i]); err != nil {
 			fail(i, err)
 		}
 	}
-	r.flush.some(l, len(rejects) > 0) // at once: until then a crash would bring what was rejected there again
+	if l != nil {
+		r.flush.some(l, len(rejects) > 0) // at once: until then a crash would bring what was rejected there again
+	}
 	if failed != nil {
 		return r.wrap("settle in", &sources.SettleError{Failed: failed})
 	}
 	return nil
+}
+
+// drop takes notice of outcomes of messages that came by a channel that was lost, and come again; r.mu is held.
+func (r *reader) drop(ss []sources.Settlement, fail func(int, error)) {
+	if len(r.stale) == 0 {
+		return
+	}
+	for i := range ss {
+		if m := ss[i].Message; r.stale[m] {
+			delete(r.stale, m)
+			if ss[i].Outcome == sources.Reject {
+				fail(i, sources.ErrRedelivered)
+			}
+		}
+	}
 }
 
 // take carries out what needs no broker and returns the places of what does; r.mu is held.
@@ -88,8 +103,7 @@ func (r *reader) done(l *live, at int, now time.Time) {
 	}
 }
 
-// reject moves a message to the dead-letter place. A message that came by a channel that is lost comes again, and is left
-// to that.
+// reject moves a message to the dead-letter place.
 func (r *reader) reject(ctx context.Context, l *live, s *sources.Settlement) error {
 	if r.source.DeadLetter.none() {
 		return sources.ErrNoDeadLetter
@@ -105,7 +119,7 @@ func (r *reader) reject(ctx context.Context, l *live, s *sources.Settlement) err
 	}
 	r.mu.Unlock()
 	if e == nil {
-		return nil
+		return r.late(s)
 	}
 	if err := r.source.dead.put(ctx, r.claim, e, s.Message.Attempt, s.Err); err != nil {
 		return err
@@ -114,6 +128,18 @@ func (r *reader) reject(ctx context.Context, l *live, s *sources.Settlement) err
 	defer r.mu.Unlock()
 	if at = l.window.find(s.Message); r.live == l && at >= 0 {
 		r.done(l, at, time.Time{}) // not to wait for those below it
+		r.signalLocked()           // a marker may wait for it
 	}
 	return nil
+}
+
+// late is the answer to a rejection during which the channel was lost, or that is repeated in one call.
+func (r *reader) late(s *sources.Settlement) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stale[s.Message] {
+		return nil
+	}
+	delete(r.stale, s.Message)
+	return sources.ErrRedelivered
 }

@@ -25,6 +25,9 @@ type stub struct {
 	channel uint16                   // the channel of the last consumer
 	tag     string                   // of that consumer
 	all     sync.WaitGroup
+
+	consumer, publisher net.Conn // the last of each
+	publishing          uint16   // the channel of publisher
 }
 
 // The methods that the stub knows, by class and method.
@@ -194,6 +197,10 @@ func (s *stub) answer(c net.Conn, channel uint16, method uint32, args []byte) {
 		s.write(c, 1, channel, remove+1, long(0))
 	case confirm:
 		s.write(c, 1, channel, confirm+1)
+	case publish:
+		s.mu.Lock()
+		s.publisher, s.publishing = c, channel
+		s.mu.Unlock()
 	case qos:
 		s.write(c, 1, channel, qos+1)
 	case consume:
@@ -205,18 +212,45 @@ func (s *stub) answer(c net.Conn, channel uint16, method uint32, args []byte) {
 			return
 		}
 		s.mu.Lock()
-		s.channel, s.tag = channel, name
+		s.consumer, s.channel, s.tag = c, channel, name
 		s.mu.Unlock()
 		s.write(c, 1, channel, consume+1, short(name))
 	}
 }
 
 // deliver sends a message to the last consumer.
-func (s *stub) deliver(tag uint64, body string) {
+func (s *stub) deliver(tag uint64, body string) { s.send(tag, false, []byte{0, 0}, body) }
+
+// redeliver sends a message that was returned to the queue.
+func (s *stub) redeliver(tag uint64, returns byte) {
+	headers := slices.Concat(short(headerCount), []byte{'b', returns})
+	s.send(tag, true, slices.Concat([]byte{1 << 5, 0}, longs(string(headers))), "")
+}
+
+func (s *stub) send(tag uint64, again bool, properties []byte, body string) {
 	c, channel, consumer := s.last()
-	s.write(c, 1, channel, 60<<16|60, short(consumer), binary.BigEndian.AppendUint64(nil, tag), []byte{0}, short(""), short("q"))
-	s.write(c, 2, channel, 60<<16, binary.BigEndian.AppendUint64(nil, uint64(len(body))), []byte{0, 0})
-	s.frame(c, 3, channel, []byte(body))
+	redelivered := []byte{0}
+	if again {
+		redelivered[0] = 1
+	}
+	s.write(c, 1, channel, 60<<16|60, short(consumer), binary.BigEndian.AppendUint64(nil, tag), redelivered, short(""), short("q"))
+	s.write(c, 2, channel, 60<<16, binary.BigEndian.AppendUint64(nil, uint64(len(body))), properties)
+	if body != "" {
+		s.frame(c, 3, channel, []byte(body))
+	}
+}
+
+// confirm confirms the first message that was published.
+func (s *stub) confirm() {
+	var c net.Conn
+	var channel uint16
+	eventually(s.t, "something is published", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c, channel = s.publisher, s.publishing
+		return c != nil
+	})
+	s.write(c, 1, channel, acknowledge, binary.BigEndian.AppendUint64(nil, 1), []byte{0})
 }
 
 // cancel ends the last consumer.
@@ -226,11 +260,11 @@ func (s *stub) cancel() (channel uint16) {
 	return channel
 }
 
-// last is the last consumer, which is on the last connection.
+// last is the last consumer.
 func (s *stub) last() (net.Conn, uint16, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.conns[len(s.conns)-1], s.channel, s.tag
+	return s.consumer, s.channel, s.tag
 }
 
 func (s *stub) write(c net.Conn, kind byte, channel uint16, method uint32, args ...[]byte) {

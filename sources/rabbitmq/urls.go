@@ -50,10 +50,7 @@ func (c Config) parseURL(raw string) (host, string, error) {
 	if err != nil || strings.ContainsAny(raw, " \t\n") {
 		return host{}, "", errors.New("it is not a URL: write amqp://user:password@host:5672/vhost, and escape what is special in each part (%2F for /)")
 	}
-	if u.Opaque != "" {
-		return host{}, "", errors.New("write amqp://host:port/vhost or amqps://host:port/vhost") // what it is cannot be told, nor shown
-	}
-	if u.Scheme != "amqp" && u.Scheme != "amqps" || u.Hostname() == "" || u.Fragment != "" {
+	if u.Opaque != "" || u.Scheme != "amqp" && u.Scheme != "amqps" || u.Hostname() == "" || u.Fragment != "" {
 		return host{}, "", fmt.Errorf("%s: write amqp://host:port/vhost or amqps://host:port/vhost", shown(u))
 	}
 	if strings.Contains(strings.TrimPrefix(u.EscapedPath(), "/"), "/") {
@@ -117,8 +114,12 @@ func (c Config) logins(u *url.URL) ([]amqp.Authentication, error) {
 	return ways, nil
 }
 
-// shown is a URL as an error may hold it: without its password and parameters.
+// shown is a URL as an error may hold it: without its password and parameters. Where something is missing or not escaped, a part may be in
+// another one's place: then nothing is shown.
 func shown(u *url.URL) string {
+	if u.Opaque != "" || u.Hostname() == "" || strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
+		return "it is not a URL as it should be"
+	}
 	plain := *u
 	plain.RawQuery, plain.Fragment = "", ""
 	return plain.Redacted()

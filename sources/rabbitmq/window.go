@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"iter"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -88,6 +89,17 @@ func (w *window) find(m *rebalancer.Message) int {
 		}
 	}
 	return -1
+}
+
+// inHand are the entries in the caller's hands.
+func (w *window) inHand() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, e := range w.list[w.low:w.next] {
+			if e.state == out && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // first returns the first entry that can be handed out at now, or when there will be one (zero: not known).

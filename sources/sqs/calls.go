@@ -95,6 +95,8 @@ func (r *reader) changeInBatches(ctx context.Context, changes []change, cuts []i
 				VisibilityTimeout: int32(changes[i].visibility / time.Second),
 			})
 		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
 		out, err := r.s.cfg.Client.ChangeMessageVisibilityBatch(ctx, in)
 		if err != nil {
 			return err
@@ -104,12 +106,31 @@ func (r *reader) changeInBatches(ctx context.Context, changes []change, cuts []i
 	})
 }
 
-// delete deletes messages.
+// delete deletes messages, and notes in each whether it certainly has: under a receipt that is too old the deletion from a standard queue may
+// succeed and do nothing.
 func (r *reader) delete(ctx context.Context, entries []*entry) []error {
-	return inBatches(cut(len(entries)), func(from, to int, failed func(int, error)) error {
+	receipts := make([]string, len(entries)) // a message may get another one meanwhile
+	r.mu.Lock()
+	for i, e := range entries {
+		receipts[i], e.used, e.deleted = e.receipt, e.receipt, false
+	}
+	r.mu.Unlock()
+	errs := r.deleteReceipts(ctx, receipts)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, e := range entries {
+		e.deleted = errs[i] == nil && e.receipt == receipts[i] && !e.stale && !past(e.until)
+	}
+	return errs
+}
+
+func (r *reader) deleteReceipts(ctx context.Context, receipts []string) []error {
+	return inBatches(cut(len(receipts)), func(from, to int, failed func(int, error)) error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &r.q.url}
 		for i := from; i < to; i++ {
-			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &entries[i].receipt})
+			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i]})
 		}
 		out, err := r.s.cfg.Client.DeleteMessageBatch(ctx, in)
 		if err != nil {

@@ -138,14 +138,20 @@ func (r *reader) extended(la *lane, changes []change, errs []error, sent time.Ti
 	var trouble error
 	asked := 0
 	for i, c := range changes {
-		if c.entry.lane != la || c.entry.leaving {
+		if c.entry.lane != la {
+			continue
+		}
+		same := c.entry.receipt == c.receipt // else it came a second time, and what became of the old receipt does not matter
+		if same && errs[i] == nil {
+			c.entry.until = sent.Add(c.visibility)
+		}
+		if c.entry.leaving {
 			continue
 		}
 		asked++
 		var no *refusal
 		switch {
-		case errs[i] == nil:
-			c.entry.until = sent.Add(c.visibility)
+		case !same || errs[i] == nil:
 		case errors.As(errs[i], &no) || gone(errs[i]):
 			r.lose(la, fmt.Errorf("message %q: extension refused: %w", c.entry.id, errs[i]))
 			return

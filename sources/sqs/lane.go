@@ -31,6 +31,9 @@ type entry struct {
 	done    bool                // and the outcome is Done: the next of its lane may start
 	leaving bool                // it is not extended any more
 	stale   bool                // it was handed out, and is not ours any more
+	sent    bool                // it is in the dead-letter queue, and only its deletion is missing
+	used    string              // the receipt under which its deletion was asked for last
+	deleted bool                // that deletion has certainly deleted it
 }
 
 // lane is what is kept invisible together: the messages in hand of one message group of a FIFO queue, in order, or one message of a

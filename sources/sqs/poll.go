@@ -203,7 +203,7 @@ func (r *reader) admit(la *lane, e *entry) {
 	if e.payload = r.payloadOf(e); e.payload != nil {
 		e.opening = true
 		r.opening++
-		go r.openPayload(e)
+		r.openers.Go(func() { r.openPayload(e) })
 	}
 }
 

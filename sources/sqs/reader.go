@@ -23,6 +23,10 @@ type reader struct {
 	stop chan struct{} // closed by Close
 	kept chan struct{} // closed when the keeper has ended
 
+	life    context.Context // ends with Close
+	endLife context.CancelFunc
+	openers sync.WaitGroup // of payloads
+
 	mu       sync.Mutex
 	closed   bool
 	fetching bool
@@ -46,7 +50,7 @@ type reader struct {
 	counted  time.Time // when the messages in flight were last counted
 
 	wakeAt   time.Time // when the keeper looks again; zero: not before it is kicked
-	finished map[string]time.Time
+	finished map[string]finished
 	enough   chan struct{} // closed when lacking more messages were handed out; nil: nobody waits for that
 	lacking  int
 }
@@ -57,8 +61,9 @@ func newReader(s *Source, q queue, c *rebalancer.Claim) *reader {
 		wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
 		stop: make(chan struct{}), kept: make(chan struct{}), hurry: make(chan struct{}),
 		lanes: map[string]*lane{}, byID: map[string]*entry{}, out: map[*rebalancer.Message]*entry{},
-		single: q.maxReceives > 0, finished: map[string]time.Time{},
+		single: q.maxReceives > 0, finished: map[string]finished{},
 	}
+	r.life, r.endLife = context.WithCancel(s.ctx)
 	go r.keep()
 	return r
 }
@@ -142,8 +147,7 @@ func (r *reader) deal(max int) []*rebalancer.Message {
 		r.ready[0] = nil
 		r.ready = r.ready[1:]
 		la.queued = false
-		if end, some := la.end(); some && past(end.Add(-r.s.cfg.margin())) {
-			r.lose(la, errFrozen)
+		if r.loseFrozen(la) {
 			continue
 		}
 		if e := la.next(r.s.cfg.GroupAhead); e != nil {
@@ -177,6 +181,7 @@ func (r *reader) queueFirst(la *lane) {
 
 // drop forgets an entry, and its lane when it was the last.
 func (r *reader) drop(e *entry) {
+	e.payload.close()
 	if r.byID[e.id] == e {
 		delete(r.byID, e.id)
 	}
@@ -201,6 +206,16 @@ var (
 	errUnheard  = errors.New("no extension of their visibility was answered in time")
 	errMostHeld = errors.New("it was in hand for 12 hours, and SQS keeps none invisible for longer")
 )
+
+// loseFrozen gives a lane up whose time is over, which the keeper has not noticed yet: the process stood still.
+func (r *reader) loseFrozen(la *lane) bool {
+	end, some := la.end()
+	if !some || !past(end.Add(-r.s.cfg.margin())) {
+		return false
+	}
+	r.lose(la, errFrozen)
+	return true
+}
 
 // lose gives a lane up: its messages are not ours any more, or may not be for much longer. Nothing of it is started or deleted; the
 // handlers that run go on, and what they finish is not worked again when it comes again.
@@ -237,7 +252,7 @@ func (r *reader) report(err error) {
 	signal(r.wake)
 }
 
-// Close ends a Fetch, stops and joins the extensions, and gives back what is in hand: for each group of a FIFO queue the last first. What a receive
+// Close ends a Fetch and the opening of payloads, stops and joins the extensions, and gives back what is in hand: for each group of a FIFO queue the last first. What a receive
 // brings that is still on its way is given back when it comes.
 func (r *reader) Close(ctx context.Context) error {
 	r.mu.Lock()
@@ -247,9 +262,12 @@ func (r *reader) Close(ctx context.Context) error {
 	}
 	r.closed = true
 	close(r.stop)
+	r.endLife()
 	var back []*entry
+	var unread []*payload
 	var calls []chan struct{}
 	for _, e := range r.byID {
+		unread = append(unread, e.payload)
 		if e.lane.calling != nil && !slices.Contains(calls, e.lane.calling) {
 			calls = append(calls, e.lane.calling)
 		}
@@ -261,14 +279,19 @@ func (r *reader) Close(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 	err := join(ctx, append(calls, r.kept))
-	for _, e := range back {
-		e.payload.close()
+	for _, p := range unread {
+		p.close()
 	}
 	if err == nil {
 		err = r.giveBack(ctx, back)
 	}
 	if err != nil {
 		return fmt.Errorf("sqs: close %q: messages come again only when their visibility ends: %w", r.q.name, err)
+	}
+	opened := make(chan struct{})
+	go func() { r.openers.Wait(); close(opened) }()
+	if err := join(ctx, []chan struct{}{opened}); err != nil {
+		return fmt.Errorf("sqs: close %q: Config.Payloads still opens a payload although its context has ended: %w", r.q.name, err)
 	}
 	return nil
 }

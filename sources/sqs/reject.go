@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -29,33 +30,76 @@ const (
 	mostErrorText  = 1000
 )
 
-// rejectJobs sends messages to the dead-letter queue, and deletes each only once it is there.
+// errComesAgain: a message is not ours any more, so that it comes again, and is not sent to the dead-letter queue.
+var errComesAgain = errors.New("it comes again")
+
+// rejectJobs sends messages to the dead-letter queue, those of a message group in their order, and deletes each only once it is there.
 func (r *reader) rejectJobs(ctx context.Context, jobs []job) []error {
 	errs := make([]error, len(jobs))
 	slots := make(chan struct{}, parallelCalls)
 	var wg sync.WaitGroup
-	for i, j := range jobs {
+	for _, order := range byLane(jobs) {
 		slots <- struct{}{}
-		wg.Go(func() { errs[i] = r.deadLetter(ctx, j); <-slots })
+		wg.Go(func() { r.deadLetterInOrder(ctx, jobs, order, errs); <-slots })
 	}
 	wg.Wait()
 	var sent []*entry
 	var at []int
 	for i := range jobs {
-		if errs[i] == nil {
+		switch errs[i] {
+		case nil:
 			sent, at = append(sent, jobs[i].entry), append(at, i)
+		case errComesAgain:
+			errs[i] = nil
 		}
 	}
 	for k, err := range r.delete(ctx, sent) {
-		errs[at[k]] = r.settledAnyway(sent[k], err)
+		errs[at[k]] = r.settledAnyway(jobs[at[k]], err)
 	}
 	return errs
 }
 
-// deadLetter sends one message on. In a FIFO queue it keeps its group, and its id is what duplicates are known by: when the
-// deletion afterwards fails, the second copy is dropped by SQS.
+// byLane gives the indexes of jobs, for each lane in the order of its messages.
+func byLane(jobs []job) map[*lane][]int {
+	lanes := map[*lane][]int{}
+	for i, j := range jobs {
+		lanes[j.entry.lane] = append(lanes[j.entry.lane], i)
+	}
+	for _, order := range lanes {
+		slices.SortFunc(order, func(a, b int) int { return lastFirst(jobs[b].entry, jobs[a].entry) })
+	}
+	return lanes
+}
+
+// deadLetterInOrder sends messages of one lane on. When one cannot be sent, those behind it wait for it.
+func (r *reader) deadLetterInOrder(ctx context.Context, jobs []job, order []int, errs []error) {
+	for k, i := range order {
+		errs[i] = r.deadLetter(ctx, jobs[i])
+		if errs[i] == nil || errs[i] == errComesAgain {
+			continue
+		}
+		for _, behind := range order[k+1:] {
+			errs[behind] = fmt.Errorf("it waits for message %q of its group: %w", jobs[i].entry.id, errs[i])
+		}
+		return
+	}
+}
+
+// deadLetter sends one message on, unless that has happened before and only its deletion failed. In a FIFO queue it keeps its group, and its id is
+// what duplicates are known by: where the answer is lost, the second copy is dropped by SQS.
 func (r *reader) deadLetter(ctx context.Context, j job) error {
 	e := j.entry
+	if e.sent {
+		return nil
+	}
+	until, ours := r.stillOurs(e)
+	if !ours {
+		return errComesAgain
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	ctx, cancelCall := context.WithTimeout(ctx, callTimeout)
+	defer cancelCall()
 	in := &sqs.SendMessageInput{
 		QueueUrl: &r.q.deadLetter, MessageBody: e.raw.Body,
 		MessageAttributes: deadAttributes(r.q.name, j),
@@ -71,7 +115,18 @@ func (r *reader) deadLetter(ctx context.Context, j job) error {
 	if err != nil {
 		return fmt.Errorf("dead-letter queue: %w", err)
 	}
+	e.sent = true
 	return nil
+}
+
+// stillOurs looks again, after extensions were waited for, and says until when a message is invisible to others at least.
+func (r *reader) stillOurs(e *entry) (until time.Time, ours bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !e.stale && past(e.until.Add(-r.s.cfg.margin())) {
+		r.lose(e.lane, errFrozen)
+	}
+	return e.until, !e.stale
 }
 
 // tooLong tells whether SQS refused what a message consists of, such as its length.

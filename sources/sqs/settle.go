@@ -90,11 +90,8 @@ func (r *reader) sort(list []sources.Settlement) (*plan, error) {
 			p.retries = append(p.retries, j)
 		case s.Outcome == sources.Reject && r.q.deadLetter == "":
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, sources.ErrNoDeadLetter))
-		case s.Outcome == sources.Reject && e.stale:
-			r.drop(e) // it comes again
 		case s.Outcome == sources.Reject:
-			r.reportOf(e)
-			p.rejects = append(p.rejects, j)
+			r.sortReject(p, j)
 		default:
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: unknown outcome %d", e.id, r.q.name, s.Outcome))
 		}
@@ -106,15 +103,13 @@ func (r *reader) sort(list []sources.Settlement) (*plan, error) {
 // queue it is not deleted under its old receipt, which SQS refuses.
 func (r *reader) sortDone(p *plan, j job) {
 	e := j.entry
-	if end, some := e.lane.end(); r.q.fifo && some && past(end.Add(-r.s.cfg.margin())) {
-		r.lose(e.lane, errFrozen)
+	if r.q.fifo {
+		r.loseFrozen(e.lane)
 	}
 	if e.stale {
-		r.remember(e.id)
+		r.remember(e.id, true)
 		if r.q.fifo {
-			la := e.lane
-			r.drop(e)
-			r.queue(la)
+			r.dropStale(e)
 			return
 		}
 	}
@@ -124,17 +119,45 @@ func (r *reader) sortDone(p *plan, j job) {
 	r.queue(e.lane)
 }
 
+// sortReject leaves alone what is not ours any more: it comes again, and must not be in the dead-letter queue too.
+func (r *reader) sortReject(p *plan, j job) {
+	e := j.entry
+	r.loseFrozen(e.lane)
+	if !e.stale {
+		r.reportOf(e)
+		p.rejects = append(p.rejects, j)
+		return
+	}
+	if e.sent { // it is there already
+		r.remember(e.id, false)
+	}
+	r.dropStale(e)
+}
+
+// dropStale forgets what comes again by itself, and lets the next of its lane start.
+func (r *reader) dropStale(e *entry) {
+	la := e.lane
+	r.drop(e)
+	r.queue(la)
+}
+
+// finished is a message that was settled, and may come again.
+type finished struct {
+	at   time.Time
+	done bool // its handler succeeded, so that its payload goes with it; else it is in the dead-letter queue
+}
+
 // remember notes that a message was finished, for when it comes again.
-func (r *reader) remember(id string) {
+func (r *reader) remember(id string, done bool) {
 	if len(r.finished) >= mostFinished {
-		for k, at := range r.finished {
-			if time.Since(at) > finishedLife {
+		for k, f := range r.finished {
+			if time.Since(f.at) > finishedLife {
 				delete(r.finished, k)
 			}
 		}
 	}
 	if len(r.finished) < mostFinished {
-		r.finished[id] = time.Now()
+		r.finished[id] = finished{time.Now(), done}
 	}
 }
 
@@ -144,9 +167,7 @@ func (r *reader) again(e *entry, delay time.Duration) {
 	e.message = nil
 	e.payload.close()
 	if e.stale { // it comes again by itself
-		la := e.lane
-		r.drop(e)
-		r.queue(la)
+		r.dropStale(e)
 		return
 	}
 	if delay <= 0 {
@@ -226,7 +247,7 @@ func (r *reader) reportOf(e *entry) {
 
 // unreport: it was not carried out, and is to be reported again.
 func (r *reader) unreport(e *entry) {
-	e.settled, e.done, e.leaving = false, false, false
+	e.settled, e.done, e.leaving, e.used = false, false, false, ""
 	r.reported--
 }
 
@@ -244,9 +265,11 @@ func (r *reader) stopExtensions(jobs []job) []chan struct{} {
 	return calls
 }
 
-// finish notes what came of jobs.
+// finish notes what came of jobs. A payload is deleted only when its message certainly was; what came a second time while it was being
+// deleted is deleted under its new receipt too.
 func (r *reader) finish(p *plan, jobs []job, errs []error) {
 	var empty []*payload
+	var twice []*entry
 	r.mu.Lock()
 	for _, j := range jobs {
 		e := j.entry
@@ -255,10 +278,16 @@ func (r *reader) finish(p *plan, jobs []job, errs []error) {
 			p.fail(j.index, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, err))
 			continue
 		}
-		if e.payload != nil && j.s.Outcome == sources.Done {
+		switch done := j.s.Outcome == sources.Done; {
+		case e.used == "": // no deletion was asked for
+		case e.used != e.receipt:
+			r.remember(e.id, done)
+			twice = append(twice, e)
+		case e.deleted && done && e.payload != nil:
 			empty = append(empty, e.payload)
+		case !e.deleted: // it may come again
+			r.remember(e.id, done)
 		}
-		e.payload.close()
 		la := e.lane
 		r.reported--
 		r.drop(e)
@@ -268,6 +297,9 @@ func (r *reader) finish(p *plan, jobs []job, errs []error) {
 	signal(r.wake) // it may be that receives waited for an empty hand
 	r.mu.Unlock()
 	r.deletePayloads(empty)
+	if len(twice) > 0 {
+		r.deleteFinished(twice)
+	}
 }
 
 func (r *reader) deleteJobs(ctx context.Context, jobs []job) []error {
@@ -277,18 +309,18 @@ func (r *reader) deleteJobs(ctx context.Context, jobs []job) []error {
 	}
 	errs := r.delete(ctx, entries)
 	for i, err := range errs {
-		errs[i] = r.settledAnyway(entries[i], err)
+		errs[i] = r.settledAnyway(jobs[i], err)
 	}
 	return errs
 }
 
 // settledAnyway turns an answer that says that there is nothing to settle any more into none: the queue is gone, or the receipt is too
 // old. The message may then come again, and is deleted without another handler.
-func (r *reader) settledAnyway(e *entry, err error) error {
+func (r *reader) settledAnyway(j job, err error) error {
 	var no *refusal
 	if errors.As(err, &no) {
 		r.mu.Lock()
-		r.remember(e.id)
+		r.remember(j.entry.id, j.s.Outcome == sources.Done)
 		r.mu.Unlock()
 		return nil
 	}
@@ -298,26 +330,35 @@ func (r *reader) settledAnyway(e *entry, err error) error {
 	return err
 }
 
-// deleteFinished deletes what came again after it was finished.
+// deleteFinished deletes what came again after it was finished, and its payload.
 func (r *reader) deleteFinished(entries []*entry) {
 	ctx, cancel := context.WithTimeout(r.s.ctx, callTimeout)
 	defer cancel()
-	for i, err := range r.delete(ctx, entries) {
-		if err == nil {
-			r.mu.Lock()
-			delete(r.finished, entries[i].id)
-			r.mu.Unlock()
+	var empty []*payload
+	errs := r.delete(ctx, entries)
+	r.mu.Lock()
+	for i, e := range entries {
+		if errs[i] != nil || !e.deleted {
+			continue
 		}
+		if p := r.payloadOf(e); p != nil && r.finished[e.id].done {
+			empty = append(empty, p)
+		}
+		delete(r.finished, e.id)
 	}
+	r.mu.Unlock()
+	r.deletePayloads(empty)
 }
 
 // retryJobs has SQS deliver messages again after a delay. It is never 0, which would make a message that always fails go round as
 // fast as it can, and has some jitter, so that what failed together does not come again together.
 func (r *reader) retryJobs(ctx context.Context, jobs []job) []error {
 	changes := make([]change, len(jobs))
+	r.mu.Lock() // it may be received a second time meanwhile
 	for i, j := range jobs {
 		changes[i] = change{entry: j.entry, receipt: j.entry.receipt, visibility: retryDelay(j)}
 	}
+	r.mu.Unlock()
 	errs := r.changeVisibility(ctx, changes)
 	for i, err := range errs {
 		var no *refusal

@@ -25,7 +25,7 @@ type Client interface {
 // Payloads keeps the bodies that were too large for a message. Package sqspayload has it for S3, where the extended client library
 // puts them.
 type Payloads interface {
-	// Open reads an object from its start. It fails with an error that matches fs.ErrNotExist when there is no such object.
+	// Open reads an object from its start. The end of ctx ends the reading too. It fails with an error that matches fs.ErrNotExist when there is no such object.
 	Open(ctx context.Context, bucket, key string) (io.ReadCloser, error)
 	// Delete deletes an object; one that is not there is no error.
 	Delete(ctx context.Context, bucket, key string) error

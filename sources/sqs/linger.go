@@ -29,7 +29,7 @@ func (r *reader) linger(ctx context.Context, p *plan) bool {
 	case <-ctx.Done():
 		return false
 	}
-	return !past(until)
+	return !r.s.past(until)
 }
 
 // mayLinger gives two channels whose closing ends the wait, or none when there is to be no wait.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ const (
 	sizeAttribute    = "ExtendedPayloadSize"
 	sizeAttributeOld = "SQSLargePayloadSize"
 	mostPayloadWait  = 30 * time.Second
+	payloadTimeout   = 30 * time.Second // for one try to open a payload
 )
 
 // payload is the body of a message that is kept elsewhere.
@@ -61,7 +63,7 @@ func (r *reader) payloadOf(e *entry) *payload {
 func (r *reader) openPayload(e *entry) {
 	p := e.payload
 	for n := 0; ; n++ {
-		rc, err := p.from.Open(r.s.ctx, p.bucket, p.key)
+		rc, err := r.openOnce(p)
 		missing := errors.Is(err, fs.ErrNotExist)
 		if err == nil || missing {
 			p.mu.Lock()
@@ -97,6 +99,44 @@ func (r *reader) openPayload(e *entry) {
 	r.queue(e.lane)
 }
 
+// openOnce tries to open a payload, for payloadTimeout at most and no longer than until Close. What it gives may be read for longer.
+func (r *reader) openOnce(p *payload) (io.ReadCloser, error) {
+	limit, done := context.WithTimeout(r.life, payloadTimeout)
+	defer done()
+	ctx, cancel := context.WithCancel(r.s.ctx)
+	stop := context.AfterFunc(limit, cancel)
+	rc, err := p.from.Open(ctx, p.bucket, p.key)
+	if err != nil {
+		cancel()
+		if !stop() && limit.Err() != nil {
+			return nil, fmt.Errorf("not opened within %v", payloadTimeout)
+		}
+		return nil, err
+	}
+	body := &cancelled{ReadCloser: rc, cancel: cancel}
+	if !stop() { // its context has ended, although it was opened
+		_ = body.Close() // nothing was read from it
+		return nil, fmt.Errorf("not opened within %v", payloadTimeout)
+	}
+	return body, nil
+}
+
+// cancelled is a stream whose context ends when it is closed. It may be closed several times, and while it is read.
+type cancelled struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+	once   sync.Once
+	err    error
+}
+
+func (c *cancelled) Close() error {
+	c.once.Do(func() {
+		c.cancel()
+		c.err = c.ReadCloser.Close()
+	})
+	return c.err
+}
+
 // payloadError says that a payload cannot be opened for now.
 type payloadError struct {
 	id  string
@@ -118,19 +158,24 @@ func (p *payload) open(ctx context.Context) (io.ReadCloser, error) {
 	case rc == nil:
 		return p.from.Open(ctx, p.bucket, p.key)
 	}
-	return &first{p: p, ctx: ctx, rc: rc}, nil
+	return &first{p: p, ctx: ctx, rc: rc, stop: context.AfterFunc(ctx, func() { _ = rc.Close() })}, nil // Read tells
 }
 
 // first is the stream that was opened early. It may have been cut off while it waited for its reader, so that its first read may open it again.
+// It was opened before there was a context of a handler, whose end closes it.
 type first struct {
 	p     *payload
 	ctx   context.Context
 	rc    io.ReadCloser
+	stop  func() bool
 	begun bool
 }
 
 func (f *first) Read(b []byte) (int, error) {
 	n, err := f.rc.Read(b)
+	if err != nil && err != io.EOF && f.ctx.Err() != nil {
+		return n, context.Cause(f.ctx)
+	}
 	if err != nil && err != io.EOF && n == 0 && !f.begun {
 		_ = f.rc.Close() // it failed
 		f.begun = true
@@ -146,7 +191,10 @@ func (f *first) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (f *first) Close() error { return f.rc.Close() }
+func (f *first) Close() error {
+	f.stop()
+	return f.rc.Close()
+}
 
 type errReader struct{ err error }
 

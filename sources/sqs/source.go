@@ -21,7 +21,8 @@ const callTimeout = 10 * time.Second
 
 // Source reads queues of SQS. It is safe for concurrent use.
 type Source struct {
-	cfg Config
+	cfg  Config
+	past func(time.Time) bool // past, but in tests of a process that stood still
 
 	mu     sync.Mutex
 	closed bool
@@ -42,7 +43,7 @@ func New(c Config) (*Source, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	s := &Source{cfg: c}
+	s := &Source{cfg: c, past: past}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }

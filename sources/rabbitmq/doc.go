@@ -59,7 +59,8 @@
 // # Prefetch
 //
 // Without Config.Prefetch it follows the pace: as many messages as were worked in a second of work, at most 200 and at most 16 MiB by their average
-// size, and more for a caller that collects messages before it works them, such as a large batch.
+// size, and more for a caller that collects messages before it works them, such as a large batch. After a change, what came before it is in hand besides,
+// so that twice that is the most.
 //
 // # Partitions
 //

@@ -104,7 +104,11 @@ func (r *reader) pump(l *live) {
 				r.lost(l, l.reason())
 				return
 			}
-			changing = r.arrived(l, &d)
+			var err error
+			if changing, err = r.arrived(l, &d); err != nil {
+				r.lost(l, err)
+				return
+			}
 		case <-l.tune:
 			changing = true
 			patience.Reset(tuneWait)
@@ -124,16 +128,18 @@ func (r *reader) pump(l *live) {
 }
 
 // arrived takes one delivery into the window. It tells whether the prefetch is to be changed and may be.
-func (r *reader) arrived(l *live, d *amqp.Delivery) bool {
+func (r *reader) arrived(l *live, d *amqp.Delivery) (changing bool, err error) {
 	e := newEntry(d, r.claim, l.counts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live != l {
-		return false // the reader was closed
+		return false, nil // the reader was closed
 	}
-	l.window.add(e)
+	if last := l.window.last; !l.window.add(e) {
+		return false, fmt.Errorf("the broker sent delivery %d after %d: nobody can tell what an acknowledgement would mean", d.DeliveryTag, last)
+	}
 	r.signalLocked()
-	return l.full()
+	return l.full(), nil
 }
 
 // reason is why the deliveries ended.

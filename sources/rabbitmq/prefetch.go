@@ -59,10 +59,10 @@ func (p *pace) measure(now time.Time, out, enough int) (int, bool) {
 // adapt follows the pace; r.mu is held. The prefetch changes only when it is wrong by much: a change costs some round trips.
 func (r *reader) adapt(l *live, now time.Time, out int) {
 	n, ok := l.pace.measure(now, out, max(paceMessages, 2*l.prefetch))
-	if !ok || l.careful || r.source.Prefetch > 0 || 2*l.window.unacked() < l.prefetch {
+	if !ok || l.careful || r.source.Prefetch > 0 || 2*l.window.ours < l.prefetch {
 		return
 	}
-	if 2*n <= l.want || 2*n >= 3*l.want {
+	if (2*n <= l.want || 2*n >= 3*l.want) && l.fits(n) {
 		l.wants(n)
 	}
 }
@@ -84,15 +84,33 @@ func (r *reader) relax(l *live) {
 func (r *reader) feed(l *live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.live != l || l.careful || r.source.Prefetch > 0 || l.window.unacked() < l.prefetch || l.want != l.prefetch {
+	if r.live != l || l.careful || r.source.Prefetch > 0 || !l.spent() || l.want != l.prefetch {
 		return
 	}
-	n := min(2*l.prefetch, maxAdapted, max(1, maxAhead*l.window.len()/max(1, l.window.bytes)))
-	if n > l.prefetch {
+	n := min(2*l.prefetch, l.most()-l.window.unacked())
+	if n == l.prefetch {
+		n-- // as many again are another consumer's
+	}
+	if n > 0 && 2*n >= l.prefetch {
 		l.pace.floor = n
 		l.wants(n)
 	}
 }
+
+// most is how many messages may be here, by their average size; the reader's mutex is held.
+func (l *live) most() int {
+	return min(maxAdapted, max(1, maxAhead*l.window.len()/max(1, l.window.bytes)))
+}
+
+// fits tells whether there is room for what another prefetch brings: what earlier consumers were sent stays in hand beside that. The reader's
+// mutex is held.
+func (l *live) fits(prefetch int) bool {
+	earlier := l.window.unacked() - l.window.ours
+	return earlier == 0 || earlier+l.prefetch+prefetch <= 2*l.most()
+}
+
+// spent tells whether the broker has sent all that it may; the reader's mutex is held.
+func (l *live) spent() bool { return l.window.ours >= l.prefetch }
 
 // wants asks the pump for another prefetch; the reader's mutex is held.
 func (l *live) wants(prefetch int) {
@@ -112,7 +130,7 @@ const tuneWait = 100 * time.Millisecond
 // full tells whether the prefetch is to be changed and may be; the reader's mutex is held. What is on its way to a consumer that
 // is cancelled goes back to a quorum queue, on RabbitMQ 3.10 to its end. So the change is made when nothing can be on its
 // way: the broker has sent all that it may, and no acknowledgement allows it more (see flusher.write).
-func (l *live) full() bool { return l.want != l.prefetch && l.window.unacked() >= l.prefetch }
+func (l *live) full() bool { return l.want != l.prefetch && l.spent() }
 
 // retune changes the prefetch if it may: a consumer has that of its beginning, so another one takes its place on the channel.
 // What the first was sent stays in hand, and the second is sent what comes after.
@@ -143,10 +161,13 @@ func (r *reader) replace(l *live) (changed bool, err error) {
 		return false, err
 	}
 	for d := range l.in {
-		r.arrived(l, &d)
+		if _, err := r.arrived(l, &d); err != nil {
+			return false, err
+		}
 	}
 	l.in = in
 	r.mu.Lock()
+	l.window.turn()
 	l.prefetch, l.want = want, want
 	r.mu.Unlock()
 	return true, nil

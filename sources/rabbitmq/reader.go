@@ -182,7 +182,7 @@ func (r *reader) poll(max int) (polled, error) {
 	}
 	r.waiting = got.special == nil
 	got.asks = l.careful && l.window.pending() > 0
-	got.starved = l.window.unacked() >= l.prefetch && !held
+	got.starved = l.spent() && !held
 	return got, nil
 }
 
@@ -288,7 +288,7 @@ func (r *reader) finish(ctx context.Context, l *live) error {
 	}
 	err := l.conn.call(ctx, func() error {
 		r.mu.Lock()
-		full := l.window.unacked() >= l.prefetch
+		full := l.spent()
 		r.mu.Unlock()
 		if full { // nothing is on its way, and nothing shall be sent for what is acknowledged now: it would be returned unworked
 			_ = l.ch.Cancel(l.tag, true) // without a wait before the close: meanwhile the queue has no consumer, and others might take it for free

@@ -3,8 +3,11 @@
 package rabbitmq
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rebalancer-go/rebalancer/sources"
 )
@@ -80,4 +83,59 @@ func TestQueueIsNeverFreeWhilePrefetchChanges(t *testing.T) {
 			must(t, s.Close())
 		}
 	})
+}
+
+// TestOrderWhilePrefetchChangesUnderLoad: what an earlier consumer was sent is still in hand while messages flow to the next one, whose prefetch is not
+// used up by that: it may be cancelled no earlier than when it was sent all that it may.
+func TestOrderWhilePrefetchChangesUnderLoad(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k)
+		const n, held = 1000, 20
+		r := open(t, b.source(func(c *Config) { c.EagerStart = true }), "q")
+		wants := func(prefetch int) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.live == nil {
+				t.Fatalf("the channel is lost: %v", r.why)
+			}
+			if r.live.want == r.live.prefetch {
+				r.live.wants(prefetch)
+			}
+		}
+		b.send("q", held)
+		hand := fetch(t, r, held) // of the first consumer, for the whole test
+		wants(10)
+		sent := make(chan error, 1)
+		go func() { sent <- b.stream("q", held+1, n) }()
+		for i := held; i < n; {
+			for _, m := range fetch(t, r, 1) {
+				i++
+				if string(m.Body) != fmt.Sprint(i) || m.Attempt != 1 || m.Native.(*amqp.Delivery).Redelivered {
+					t.Fatalf("got %s, attempt %d, want %d for the first time", m.Body, m.Attempt, i)
+				}
+				settle(t, r, sources.Done, m)
+				wants(10 + i%2)
+			}
+		}
+		must(t, <-sent)
+		settle(t, r, sources.Done, hand...)
+		must(t, r.Close(within30(t)))
+		eventually(t, "all acknowledged", func() bool { return b.total("q") == 0 })
+	})
+}
+
+// stream publishes numbers while others look at queues, on a channel of its own.
+func (b *bench) stream(queue string, first, last int) error {
+	ch, err := b.conn.Channel()
+	if err != nil {
+		return err
+	}
+	defer ch.Close()
+	for i := first; i <= last; i++ {
+		if err := ch.PublishWithContext(b.t.Context(), "", queue, true, false, amqp.Publishing{Body: []byte(fmt.Sprint(i)), DeliveryMode: amqp.Persistent}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

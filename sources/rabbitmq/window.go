@@ -34,7 +34,7 @@ type entry struct {
 }
 
 // window holds the deliveries of one channel from the lowest that the broker was not told of, in the order of their tags,
-// which grow by one. The reader's mutex guards it.
+// which grow by one from 1 on. The reader's mutex guards it.
 type window struct {
 	list  []*entry
 	head  int    // of list; what is before is told
@@ -48,10 +48,19 @@ type window struct {
 	gone  *entry // stands in the list for all that are told: a message that is worked for long holds up no memory
 	scan  int    // all after low and before are told
 	out   int    // in state out
+
+	last uint64 // tag of the last that arrived
+	from uint64 // tag from which on they are of the consumer in use
+	ours int    // of these, unacknowledged: what the broker counts against the prefetch, which is a consumer's own
 }
 
-// add takes in the next delivery.
-func (w *window) add(e *entry) {
+// add takes in the next delivery. It is false when that is not the next: with a gap, tags would be told for others than are meant.
+func (w *window) add(e *entry) bool {
+	if e.d.DeliveryTag != w.last+1 {
+		return false
+	}
+	w.last++
+	w.ours++
 	if w.len() == 0 {
 		w.list, w.head, w.next, w.low, w.scan = w.list[:0], 0, 0, 0, 0
 		w.base = e.d.DeliveryTag
@@ -63,11 +72,22 @@ func (w *window) add(e *entry) {
 	}
 	w.list = append(w.list, e)
 	w.bytes += len(e.d.Body)
+	return true
+}
+
+// turn notes that another consumer follows.
+func (w *window) turn() { w.from, w.ours = w.last+1, 0 }
+
+// tell notes that the broker is told of a tag.
+func (w *window) tell(tag uint64) {
+	if tag >= w.from {
+		w.ours--
+	}
 }
 
 func (w *window) len() int { return len(w.list) - w.head }
 
-// unacked is how many the broker counts against the prefetch: it may send no more when that is reached.
+// unacked is how many the broker holds for this channel.
 func (w *window) unacked() int { return w.len() - w.told }
 
 // find returns the place of a message that is in the caller's hands, or -1. The delivery that the message carries says
@@ -169,8 +189,12 @@ func (w *window) ack() (tag uint64, ok bool) {
 	for i := w.low - 1; i >= w.head; i-- {
 		if w.list[i].state == told {
 			w.told--
-		} else if !ok {
-			tag, ok = w.base+uint64(i-w.head), true
+			continue
+		}
+		t := w.base + uint64(i-w.head)
+		w.tell(t)
+		if !ok {
+			tag, ok = t, true
 		}
 	}
 	clear(w.list[w.head:w.low])
@@ -194,7 +218,9 @@ func (w *window) single(before time.Time) []uint64 {
 			w.list[i] = w.gone
 			w.told++
 			w.above--
-			tags = append(tags, w.base+uint64(i-w.head))
+			tag := w.base + uint64(i-w.head)
+			w.tell(tag)
+			tags = append(tags, tag)
 		}
 	}
 	for w.scan = max(first, w.low+1); w.scan < w.next && w.list[w.scan].state == told; {

@@ -139,3 +139,70 @@ func TestWindowWithOneThatTakesLong(t *testing.T) {
 		t.Fatal("the next is not known")
 	}
 }
+
+// TestWindowOfTwoConsumers: what an earlier consumer was sent does not count against the prefetch of the one in use.
+func TestWindowOfTwoConsumers(t *testing.T) {
+	t.Parallel()
+	c := &rebalancer.Claim{Resource: "q", Fence: 1}
+	l := &live{prefetch: 3}
+	w := &l.window
+	arrive := func(tags ...uint64) {
+		for _, tag := range tags {
+			if !w.add(newEntry(&amqp.Delivery{DeliveryTag: tag, Body: []byte("x")}, c, true)) {
+				t.Fatalf("delivery %d was refused", tag)
+			}
+		}
+	}
+	want := func(what string, ours, unacked int, spent bool) {
+		t.Helper()
+		if w.ours != ours || w.unacked() != unacked || l.spent() != spent {
+			t.Errorf("%s: %d of the consumer's, %d in all, spent %v", what, w.ours, w.unacked(), l.spent())
+		}
+	}
+	arrive(1, 2, 3)
+	want("the first's", 3, 3, true)
+	w.turn()
+	want("another consumer", 0, 3, false)
+	arrive(4, 5)
+	want("it was sent two", 2, 5, false)
+	var ms []*rebalancer.Message
+	for e, _ := w.first(time.Time{}); e != nil; e, _ = w.first(time.Time{}) {
+		ms = append(ms, w.take(e, nil))
+	}
+	w.finish(w.find(ms[1]), time.Time{})
+	w.finish(w.find(ms[4]), time.Time{})
+	if n := len(w.single(time.Time{})); n != 2 {
+		t.Fatalf("told of %d", n)
+	}
+	want("one of each was told singly", 1, 3, false)
+	arrive(6, 7)
+	want("and two more came", 3, 5, true)
+	w.finish(w.find(ms[0]), time.Time{})
+	w.finish(w.find(ms[2]), time.Time{})
+	w.finish(w.find(ms[3]), time.Time{})
+	if tag, ok := w.ack(); !ok || tag != 4 {
+		t.Fatalf("told up to %d %v", tag, ok)
+	}
+	want("the rest was told in one", 2, 2, false)
+}
+
+// TestWindowWithAGap: an acknowledgement up to a tag would be one of a message that nobody saw.
+func TestWindowWithAGap(t *testing.T) {
+	t.Parallel()
+	c := &rebalancer.Claim{Resource: "q", Fence: 1}
+	for _, tags := range [][]uint64{{2}, {1, 3}, {1, 1}, {1, 2, 4}, {0}} {
+		l := &live{prefetch: 10, want: 10}
+		r := &reader{claim: c, live: l, wake: make(chan struct{}, 1)}
+		for i, tag := range tags {
+			_, err := r.arrived(l, &amqp.Delivery{DeliveryTag: tag})
+			if (err != nil) != (i == len(tags)-1) {
+				t.Errorf("%v: delivery %d: %v", tags, tag, err)
+			}
+			if err == nil {
+				m, _ := l.window.first(time.Time{})
+				l.window.finish(l.window.find(l.window.take(m, nil)), time.Time{})
+				l.window.ack()
+			}
+		}
+	}
+}

@@ -83,14 +83,16 @@ func (f *flusher) tick() {
 }
 
 // heldLocked tells whether nothing is to be acknowledged now, since it would allow the broker to send more. While the prefetch
-// is to be changed (see live.full); and the one message of a careful start, until the next is asked for: nobody may want that, and
-// then it is returned unworked (see finish). The reader's mutex is held.
+// is to be changed (see live.full); the one message of a careful start, until the next is asked for: nobody may want that, and
+// then it is returned unworked; and when the reader closes, until last. The reader's mutex is held.
 func (f *flusher) heldLocked(l *live, force bool) bool {
 	switch {
 	case f.r.live != l:
 		return true
-	case force || f.r.closed:
+	case force:
 		return false
+	case f.r.closed:
+		return !l.concluded
 	case l.want != l.prefetch:
 		return true
 	}
@@ -109,6 +111,28 @@ func (f *flusher) write(l *live, force bool) {
 	}
 	f.send.Lock()
 	defer f.send.Unlock()
+	f.writeLocked(l, force)
+}
+
+// last is the write of a reader that closes. Where nothing can be on its way, nothing shall be sent for what is acknowledged now: it would be
+// returned unworked. No acknowledgement comes between the look and the cancellation, whose answer is not waited for.
+func (f *flusher) last(l *live) {
+	f.send.Lock()
+	defer f.send.Unlock()
+	f.r.mu.Lock()
+	spent := f.r.live == l && l.spent()
+	f.r.mu.Unlock()
+	if spent {
+		_ = l.ch.Cancel(l.tag, true)
+	}
+	f.writeLocked(l, true)
+	f.r.mu.Lock()
+	l.concluded = true
+	f.r.mu.Unlock()
+}
+
+// writeLocked is write; f.send is held.
+func (f *flusher) writeLocked(l *live, force bool) {
 	f.r.mu.Lock()
 	if f.heldLocked(l, force) {
 		f.r.mu.Unlock()

@@ -33,17 +33,21 @@ type live struct {
 
 	failures int // in a row, of what Fetch does with the next message itself
 
-	tune     chan struct{} // of capacity 1: the prefetch shall change
-	quit     chan struct{} // closed: pump no more
-	quitting sync.Once     // closes quit
-	pumped   chan struct{} // closed by the pump at its end
+	tune       chan struct{} // of capacity 1: the prefetch shall change
+	quit       chan struct{} // closed: pump no more
+	quitting   sync.Once     // closes quit
+	pumped     chan struct{} // closed by the pump at its end
+	finished   chan struct{} // closed when nothing is left of it, but for
+	unfinished error         // what failed
 
 	// Guarded by the reader's mutex.
 	window   window
 	prefetch int  // at the broker
 	want     int  // what it shall be
 	careful  bool // one message at a time, until one that was never delivered before is done
-	pace     pace
+	// concluded: what was settled when the reader closed is acknowledged.
+	concluded bool
+	pace      pace
 }
 
 // begin opens a channel and consumes the queue when nobody else does.
@@ -54,7 +58,7 @@ func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 	}
 	l := &live{
 		conn: c, ch: ch, closed: ch.NotifyClose(make(chan *amqp.Error, 1)), cancel: ch.NotifyCancel(make(chan string, 1)),
-		tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}),
+		tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}), finished: make(chan struct{}),
 	}
 	if err = r.prepare(ctx, l); err != nil {
 		_ = c.call(ctx, ch.Close)
@@ -82,11 +86,15 @@ func (r *reader) prepare(ctx context.Context, l *live) error {
 	return nil
 }
 
-// stop closes the channel, which gives back what is in hand, and waits for the broker's word.
-func (l *live) stop(ctx context.Context) error {
-	err := l.conn.call(ctx, l.ch.Close)
+// stop closes the channel, which gives back what is in hand, and waits for the broker's word. Without that the connection is given up, since the
+// channel holds what it has for as long as that lives.
+func (l *live) stop() error {
+	err := l.conn.call(context.Background(), l.ch.Close)
 	if errors.Is(err, amqp.ErrClosed) || l.conn.IsClosed() {
 		return nil // it gave back before
+	}
+	if err != nil {
+		_ = l.conn.wire.Close()
 	}
 	return err
 }
@@ -162,9 +170,7 @@ func (l *live) reason() error {
 // lost gives a channel up. What is in hand will be delivered again, by another channel: the first must be closed before that,
 // since it still holds what is in hand when only its consumer was cancelled.
 func (r *reader) lost(l *live, why error) {
-	if err := l.stop(context.Background()); err != nil {
-		_ = l.conn.wire.Close()
-	}
+	_ = l.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.live == l && !r.closed {

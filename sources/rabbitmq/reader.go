@@ -63,7 +63,7 @@ func (r *reader) start(ctx context.Context) error {
 		return errors.Join(r.cause(ctx), err)
 	}
 	if !r.adopt(l) {
-		_ = l.stop(context.Background())
+		_ = l.stop()
 		return sources.ErrClosed
 	}
 	go r.pump(l)
@@ -278,26 +278,33 @@ func (r *reader) Close(ctx context.Context) error {
 	return nil
 }
 
-// finish ends the use of a channel, in order.
+// finish ends the use of a channel. It goes on when the caller does not wait: a consumer that stayed would keep every other owner out for as long as the
+// connection lives.
 func (r *reader) finish(ctx context.Context, l *live) error {
-	l.quitting.Do(func() { close(l.quit) })
+	l.quitting.Do(func() {
+		close(l.quit)
+		go func() {
+			defer close(l.finished)
+			l.unfinished = r.conclude(l)
+		}()
+	})
 	select {
-	case <-l.pumped:
+	case <-l.finished:
+		return l.unfinished
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err := l.conn.call(ctx, func() error {
-		r.mu.Lock()
-		full := l.spent()
-		r.mu.Unlock()
-		if full { // nothing is on its way, and nothing shall be sent for what is acknowledged now: it would be returned unworked
-			_ = l.ch.Cancel(l.tag, true) // without a wait before the close: meanwhile the queue has no consumer, and others might take it for free
-		}
-		r.flush.write(l, true)
+}
+
+// conclude acknowledges what is settled and closes the channel, in order; the pump ends.
+func (r *reader) conclude(l *live) error {
+	<-l.pumped
+	err := l.conn.call(context.Background(), func() error {
+		r.flush.last(l)
 		return nil
 	})
 	r.mu.Lock()
 	r.live = nil
 	r.mu.Unlock()
-	return errors.Join(err, l.stop(ctx))
+	return errors.Join(err, l.stop())
 }

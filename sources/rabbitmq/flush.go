@@ -122,7 +122,7 @@ func (f *flusher) last(l *live) {
 	f.r.mu.Lock()
 	spent := f.r.live == l && l.spent()
 	f.r.mu.Unlock()
-	if spent {
+	if spent { // unanswered: until the channel is closed others might take the queue, which has no consumer then, for free
 		_ = l.ch.Cancel(l.tag, true)
 	}
 	f.writeLocked(l, true)

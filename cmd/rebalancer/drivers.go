@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -93,7 +92,7 @@ func (p *program) unknownStore(u *url.URL) error {
 			forms = append(forms, d.form)
 		}
 	}
-	return usagef("--store %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
+	return usagef("--store %s: the scheme %q is not known: use %s", shown(u), u.Scheme, strings.Join(forms, ", "))
 }
 
 func (p *program) openSource(ctx context.Context, raw string, o sourceOptions) (*openSource, error) {
@@ -111,18 +110,26 @@ func (p *program) openSource(ctx context.Context, raw string, o sourceOptions) (
 		}
 		forms = append(forms, d.form)
 	}
-	return nil, usagef("--source %s: the scheme %q is not known: use %s", u.Redacted(), u.Scheme, strings.Join(forms, ", "))
+	return nil, usagef("--source %s: the scheme %q is not known: use %s", shown(u), u.Scheme, strings.Join(forms, ", "))
 }
 
-// parseURL never shows what it was given when it cannot tell what in it may be a password.
+// shown is what an error may show of a URL: the rest of it can be a password, or a part of one. Of one without // nobody can tell what it is.
+func shown(u *url.URL) string {
+	if u.Opaque != "" {
+		return u.Scheme + ":"
+	}
+	who := ""
+	if u.User != nil {
+		who = url.User(u.User.Username()).String() + "@"
+	}
+	return u.Scheme + "://" + who + u.Host
+}
+
+// parseURL never shows what it was given, nor the reason, which quotes it: in u:pa/ss@host what looks like a wrong port begins a password.
 func parseURL(flag, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		var bad *url.Error
-		if errors.As(err, &bad) {
-			err = bad.Err
-		}
-		return nil, usagef("%s is no URL: %v", flag, err)
+		return nil, usagef("%s is no URL: write SCHEME://USER@HOST:PORT/PATH, and escape what is special in each part (%%2F for /)", flag)
 	}
 	if u.Scheme == "" {
 		return nil, usagef("%s must be a URL like file:///data or sqlite:///var/lib/app/group.db", flag)

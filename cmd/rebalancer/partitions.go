@@ -59,7 +59,7 @@ func (c *partitionsFlags) open(p *program, exchange string) (*rabbitmq.Partition
 		return nil, err
 	}
 	if u.Scheme != "amqp" && u.Scheme != "amqps" {
-		return nil, usagef("--source %s: it must be amqp:// or amqps://", u.Redacted())
+		return nil, usagef("--source %s: it must be amqp:// or amqps://", shown(u))
 	}
 	if c.config.Config, err = rabbitmqConfig(u, true); err != nil {
 		return nil, err

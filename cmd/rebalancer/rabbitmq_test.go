@@ -64,6 +64,8 @@ func TestRabbitMQUsage(t *testing.T) {
 	}{
 		{consume("amqp://u:secret@h?heartbeat=x", "--resource", "q"), "heartbeat"},
 		{consume("amqp://u:secret@h?nonsense=1", "--resource", "q"), "nonsense"},
+		{consume("amqp://h?heartbeat=secret&prefetch=secret&delivery_limit=secret", "--resource", "q"), "delivery_limit: it must be a number"},
+		{partitions("show", "x", "--source", "http:u:secret@h?password=secret"), "it must be amqp://"},
 		{consume("amqp://u:secret@h/a/b", "--resource", "q"), "vhost"},
 		{consume("amqp://u:secret@h?heartbeat=90", "--resource", "q"), "Heartbeat"},
 		{consume("amqp://u:secret@h", "--resource", "q", "--on-success", "move:x"), "use delete"},

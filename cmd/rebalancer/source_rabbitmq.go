@@ -63,9 +63,9 @@ func rabbitmqConfig(u *url.URL, managed bool) (rabbitmq.Config, error) {
 		case "heartbeat":
 			c.Heartbeat, err = seconds(v)
 		case "prefetch":
-			c.Prefetch, err = strconv.Atoi(v)
+			c.Prefetch, err = count(v)
 		case "delivery_limit":
-			c.DeliveryLimit, err = strconv.Atoi(v)
+			c.DeliveryLimit, err = count(v)
 		case "dead_letter_exchange":
 			c.DeadLetter.Exchange = v
 		case "management":
@@ -100,12 +100,25 @@ func rabbitmqConfig(u *url.URL, managed bool) (rabbitmq.Config, error) {
 	return c, errors.Join(errs...)
 }
 
-// seconds reads a duration, or a number of seconds, as in other programs' URLs.
+// seconds reads a duration, or a number of seconds, as in other programs' URLs. Its error does not show what it was given.
 func seconds(v string) (time.Duration, error) {
-	if n, err := strconv.Atoi(v); err == nil {
+	if n, err := strconv.ParseInt(v, 10, 32); err == nil {
 		return time.Duration(n) * time.Second, nil
 	}
-	return time.ParseDuration(v)
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return 0, errors.New("it must be a duration such as 1m30s, or a number of seconds")
+	}
+	return d, nil
+}
+
+// count reads a number. Its error does not show what it was given.
+func count(v string) (int, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return 0, errors.New("it must be a number")
+	}
+	return n, nil
 }
 
 // managementOf is the management API where it usually is.

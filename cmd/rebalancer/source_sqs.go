@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -48,7 +47,7 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 		return nil, &kindError{errUsage, "--source: the configuration of AWS: " + err.Error()}
 	}
 	if c.Region = shared.Region; c.Region == "" {
-		return nil, usagef("--source %s: no region: write sqs://REGION, or set AWS_REGION", u.Redacted())
+		return nil, usagef("--source %s: no region: write sqs://REGION, or set AWS_REGION", shown(u))
 	}
 	c.Client, c.Logger = awssqs.NewFromConfig(shared), o.logger
 	if payloads {
@@ -67,10 +66,10 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 // pathStyle: an endpoint of one's own seldom has a host name for each bucket.
 func pathStyle(o *s3.Options) { o.UsePathStyle = aws.ToString(o.BaseEndpoint) != "" }
 
-// sqsConfig reads the URL. No error shows more of it than the names of its parameters.
+// sqsConfig reads the URL. No error shows more of it than its account, its region and the names of its parameters.
 func sqsConfig(u *url.URL) (c sqs.Config, payloads bool, err error) {
 	if u.Opaque != "" || u.Port() != "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
-		return c, false, usagef("--source %s: the form is sqs://[account@][region]; queues are given by --resource", u.Redacted())
+		return c, false, usagef("--source %s: the form is sqs://[account@][region]; queues are given by --resource", shown(u))
 	}
 	if u.User != nil {
 		if _, set := u.User.Password(); set {
@@ -88,9 +87,11 @@ func sqsConfig(u *url.URL) (c sqs.Config, payloads bool, err error) {
 		case "wait":
 			c.Wait, err = seconds(v)
 		case "linger":
-			c.Linger, err = time.ParseDuration(v)
+			c.Linger, err = seconds(v)
 		case "redrive":
-			c.Redrive, err = strconv.ParseBool(v)
+			if c.Redrive, err = strconv.ParseBool(v); err != nil {
+				err = errors.New("it must be true or false") // the other one quotes what it was given
+			}
 		case "payloads":
 			payloads, c.KeepPayloads = true, v == "keep"
 			if v != "keep" && v != "delete" {

@@ -69,6 +69,16 @@ func TestSQSRefused(t *testing.T) {
 		"sqs://eu-central-1?wait=1h&x=secret": "parameter x",
 		"sqs://eu-central-1?payloads=no":      "delete or keep",
 		"sqs://eu-central-1?redrive=perhaps":  "parameter redrive",
+		"sqs://?x=secret":                     "parameter x",
+		"sqs://eu-central-1/q?x=secret":       "--source sqs://eu-central-1: the form is",
+		"sqs://eu-central-1/secret#secret":    "queues are given by --resource",
+		"sqs:secret":                          "the form is",
+		"sqs://eu-central-1:secret":           "no URL",
+		"sqs://eu-central-1?wait=secret":      "parameter wait",
+		"sqs://eu-central-1?linger=secret":    "parameter linger",
+		"sqs://eu-central-1?redrive=secret":   "parameter redrive",
+		"sqs://eu-central-1?payloads=secret":  "parameter payloads",
+		"sqs://?wait=1s#secret":               "the form is",
 	} {
 		r := w.want(2, "", want, "consume", "g", "--source", url, "--resource", "q", "--on-success", "delete")
 		if strings.Contains(r.err, "secret") {

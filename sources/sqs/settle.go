@@ -91,7 +91,8 @@ func (r *reader) sort(list []sources.Settlement) (*plan, error) {
 		case s.Outcome == sources.Reject && r.q.deadLetter == "":
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, sources.ErrNoDeadLetter))
 		case s.Outcome == sources.Reject:
-			r.sortReject(p, j)
+			r.reportOf(e)
+			p.rejects = append(p.rejects, j)
 		default:
 			p.fail(i, fmt.Errorf("sqs: message %q of %q: unknown outcome %d", e.id, r.q.name, s.Outcome))
 		}
@@ -117,21 +118,6 @@ func (r *reader) sortDone(p *plan, j job) {
 	e.done = true
 	p.deletes = append(p.deletes, j)
 	r.queue(e.lane)
-}
-
-// sortReject leaves alone what is not ours any more: it comes again, and must not be in the dead-letter queue too.
-func (r *reader) sortReject(p *plan, j job) {
-	e := j.entry
-	r.loseFrozen(e.lane)
-	if !e.stale {
-		r.reportOf(e)
-		p.rejects = append(p.rejects, j)
-		return
-	}
-	if e.sent { // it is there already
-		r.remember(e.id, false)
-	}
-	r.dropStale(e)
 }
 
 // dropStale forgets what comes again by itself, and lets the next of its lane start.

@@ -72,10 +72,10 @@ func TestDeadLetterOnceLost(t *testing.T) {
 		if err := r.Settle(t.Context(), settlements(sources.Reject, ms...)); !errors.Is(err, errLost) {
 			t.Fatalf("Settle: %v", err)
 		}
+		s.Expire(s.queue)
 		r.expire()
-		s.settle(r, sources.Reject, ms...)
 		s.Intercept(nil)
-		s.trouble(r, time.Second, errFrozen)
+		s.settle(r, sources.Reject, ms...)
 		s.none(r, 5*time.Minute)
 		s.left(s.queue)
 		if got := s.dead(); !slices.Equal(got, []string{"1"}) {

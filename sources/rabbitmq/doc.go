@@ -49,7 +49,11 @@
 //   - A claim of a quorum queue begins with a prefetch of 1, until the first message that was never delivered before is done. A
 //     message that kills the process burns its own attempts, not those of the hundreds behind it. Config.EagerStart turns that
 //     off. With Concurrency, handlers work one by one until then.
-//   - A hand-over returns what was prefetched, once. What is done is acknowledged first, so that nothing more is sent for it.
+//   - A hand-over returns what was prefetched, once. What is done is acknowledged first, so that nothing more is sent for it. An owner who asks for
+//     no message gets none: a queue is consumed from the first Fetch on.
+//   - Before 4.3 a message that was handed to a handler and not finished counts a hand-over, too: one that takes longer than the group's Drain, or is
+//     retried while owners change. With a low limit such a message is taken for one that kills processes. Choose a limit well above the
+//     number of hand-overs that a message may see; 20, the default from 4.0 on, leaves 18.
 //   - Where there is a Config.DeadLetter, a message that may be returned only once more goes there by itself,
 //     before a handler sees it. Without one it is handed out, and the broker does what it was told to, which may be to drop it.
 //

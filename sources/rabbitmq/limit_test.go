@@ -11,6 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -55,7 +56,9 @@ func TestLastReturn(t *testing.T) {
 		b.declare("q", k.with(amqp.Table{"x-delivery-limit": 3}))
 		b.send("q", 3)
 		must(t, b.ch.ExchangeDeclare("graves", "fanout", true, false, false, false, nil))
-		s := b.source(func(c *Config) { c.DeadLetter, c.Management = DeadLetter{Exchange: "graves"}, []string{b.r.ManagementURL()} })
+		s := b.source(func(c *Config) {
+			c.DeadLetter, c.Management = DeadLetter{Exchange: "graves"}, []string{b.r.ManagementURL()}
+		})
 		for attempt := range 2 {
 			r := open(t, s, "q")
 			if m := fetch(t, r, 1)[0]; string(m.Body) != "1" || m.Attempt != attempt+1 {
@@ -97,4 +100,72 @@ func (b *bench) small(name string) string {
 	b.t.Helper()
 	b.declare(name, kinds[0].with(amqp.Table{"x-max-length": 1, "x-overflow": "reject-publish"}))
 	return name
+}
+
+// TestOwnersWhoNeverAsk: an owner who fetches nothing costs no message a return, however many there are of them.
+func TestOwnersWhoNeverAsk(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k.with(amqp.Table{"x-delivery-limit": 3, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "brokers"}))
+		b.declare("dead", kinds[0])
+		b.declare("brokers", kinds[0])
+		b.send("q", 50)
+		s := b.source(func(c *Config) { c.DeliveryLimit, c.DeadLetter = 3, Queue("dead") })
+		for round := range 5 {
+			r := open(t, s, "q")
+			if ready, consumers := b.ready("q"); ready != 50 || consumers != 0 {
+				t.Errorf("round %d: %d messages and %d consumers after the opening", round, ready, consumers)
+			}
+			must(t, r.Close(within30(t)))
+		}
+		r := open(t, s, "q")
+		for i, m := range fetchDone(t, r, 50) {
+			if m.Attempt != 1 || string(m.Body) != numbers(i+1, i+1) {
+				t.Fatalf("got %s, attempt %d, want %d", m.Body, m.Attempt, i+1)
+			}
+		}
+		must(t, r.Close(within30(t)))
+		if dead, brokers := len(b.get("dead")), len(b.get("brokers")); dead+brokers > 0 {
+			t.Errorf("%d dead letters of ours, %d of the broker", dead, brokers)
+		}
+	})
+}
+
+// fetchDone collects n messages, each of which is done before the next.
+func fetchDone(t *testing.T, r *reader, n int) []*rebalancer.Message {
+	t.Helper()
+	var all []*rebalancer.Message
+	for range n {
+		ms := fetch(t, r, 1)
+		settle(t, r, sources.Done, ms...)
+		all = append(all, ms...)
+	}
+	return all
+}
+
+// TestConsumerBeforeTheFirstFetch: between the opening and the first Fetch may be a long time, in which others come.
+func TestConsumerBeforeTheFirstFetch(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k)
+		b.declare("gone", k)
+		b.send("q", 10)
+		s := b.source(nil)
+		r, gone := open(t, s, "q"), open(t, s, "gone")
+		ch, err := b.conn.Channel()
+		must(t, err)
+		_, err = ch.Consume("q", "", false, false, false, false, nil)
+		must(t, err)
+		if _, err := r.Fetch(within30(t), 1); err == nil || !strings.Contains(err.Error(), "1 other consumers") {
+			t.Fatalf("Fetch beside a consumer: %v", err)
+		}
+		must(t, ch.Close())
+		if m := fetch(t, r, 1)[0]; string(m.Body) != "1" {
+			t.Errorf("got %s", m.Body)
+		}
+		must(t, b.remove("gone"))
+		if _, err := gone.Fetch(within30(t), 1); !errors.Is(err, sources.ErrGone) {
+			t.Errorf("Fetch from a queue that was deleted after the opening: %v", err)
+		}
+	})
 }

@@ -26,7 +26,10 @@ type live struct {
 	counts bool             // the queue counts returns: it is a quorum queue
 	limit  int              // of returns, at the broker; 0: none, or there is no place to put a message before
 
-	// Of whoever begins, then of the pump.
+	ask    chan struct{} // closed: somebody asks for messages
+	asking sync.Once     // closes ask
+
+	// Of the pump.
 	tag       string
 	consumers int // so far on this channel
 	in        <-chan amqp.Delivery
@@ -50,7 +53,7 @@ type live struct {
 	pace      pace
 }
 
-// begin opens a channel and consumes the queue when nobody else does.
+// begin opens a channel to consume the queue when nobody else does.
 func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 	ch, err := r.free(ctx, c)
 	if err != nil {
@@ -58,13 +61,10 @@ func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 	}
 	l := &live{
 		conn: c, ch: ch, closed: ch.NotifyClose(make(chan *amqp.Error, 1)), cancel: ch.NotifyCancel(make(chan string, 1)),
-		tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}), finished: make(chan struct{}),
+		ask: make(chan struct{}), tune: make(chan struct{}, 1), quit: make(chan struct{}), pumped: make(chan struct{}), finished: make(chan struct{}),
 	}
 	if err = r.prepare(ctx, l); err != nil {
 		_ = c.call(ctx, ch.Close)
-		return nil, err
-	}
-	if l.in, err = r.consume(ctx, l, l.prefetch); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -102,6 +102,10 @@ func (l *live) stop() error {
 // pump takes deliveries in until the channel is lost or the reader closes it.
 func (r *reader) pump(l *live) {
 	defer close(l.pumped)
+	if err := r.asked(l); err != nil {
+		r.lost(l, err)
+		return
+	}
 	patience := time.NewTimer(time.Hour)
 	defer patience.Stop()
 	for {
@@ -135,6 +139,27 @@ func (r *reader) pump(l *live) {
 	}
 }
 
+// asked consumes the queue as soon as somebody asks for its messages: those that are sent come back unless they are settled, which counts towards a
+// delivery limit, and an owner who never asked shall cost none. It looks once more for others, since that may be long after the opening.
+func (r *reader) asked(l *live) error {
+	select {
+	case <-l.ask:
+	case e := <-l.closed:
+		return closedFor(e)
+	case <-l.quit:
+		return nil
+	}
+	ctx := context.Background() // Close waits: a consumer must not begin behind its back
+	q, err := ask(ctx, l.conn, l.ch, r.claim.Resource)
+	if err == nil && q.Consumers > 0 {
+		err = fmt.Errorf("the queue has %d other consumers by now: only one group may consume a queue, and nothing beside it", q.Consumers)
+	}
+	if err == nil {
+		l.in, err = r.consume(ctx, l, l.prefetch)
+	}
+	return err
+}
+
 // arrived takes one delivery into the window. It tells whether the prefetch is to be changed and may be.
 func (r *reader) arrived(l *live, d *amqp.Delivery) (changing bool, err error) {
 	e := newEntry(d, r.claim, l.counts)
@@ -155,7 +180,7 @@ func (l *live) reason() error {
 	select {
 	case e := <-l.closed:
 		if e != nil {
-			return fmt.Errorf("the channel was closed: %w", e)
+			return closedFor(e)
 		}
 	default:
 	}
@@ -164,7 +189,14 @@ func (l *live) reason() error {
 		return errCancelled
 	default:
 	}
-	return errors.New("the channel was closed")
+	return closedFor(nil)
+}
+
+func closedFor(e *amqp.Error) error {
+	if e == nil {
+		return errors.New("the channel was closed")
+	}
+	return fmt.Errorf("the channel was closed: %w", e)
 }
 
 // lost gives a channel up. What is in hand will be delivered again, by another channel: the first must be closed before that,

@@ -40,7 +40,7 @@ func newReader(s *Source, c *rebalancer.Claim) *reader {
 	return r
 }
 
-// start makes a channel that consumes.
+// start makes a channel that consumes when Fetch asks for messages.
 func (r *reader) start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,6 +154,7 @@ func (r *reader) poll(max int) (polled, error) {
 		r.why = nil
 		return polled{}, why
 	}
+	l.asking.Do(func() { close(l.ask) })
 	r.messages = r.messages[:0]
 	got := polled{live: l}
 	var now time.Time

@@ -73,7 +73,7 @@ func checkQueue(name string) error {
 }
 
 // Open waits until nobody consumes the queue, for as long as the broker may need to notice that an earlier owner is gone,
-// and consumes it. It fails with ErrGone when there is no such queue.
+// for the first Fetch to consume it. It fails with ErrGone when there is no such queue.
 func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.openError(c.Resource, err)

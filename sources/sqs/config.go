@@ -28,7 +28,7 @@ type Config struct {
 	Client Client
 	// Account is the number of the account whose queues have names without an account in front, and Region the region of Client.
 	// Both are needed only where queues are given as URLs or ARNs: without them nobody can tell whether a URL and a name are one
-	// queue. Default to none.
+	// queue. Account is checked when a queue is opened. Default to none.
 	Account, Region string
 
 	// Visibility is how long a message stays invisible to others after it was received or extended: about as long as a node that

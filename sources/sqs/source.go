@@ -89,7 +89,7 @@ type queue struct {
 	deadLetter  string // URL of Config.DeadLetter, "" for none
 }
 
-// Open looks the queue up, and its dead-letter queue, which must exist.
+// Open looks the queue up, and its dead-letter queue, which must exist. It fails where Config.Account is set and not the client's.
 func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,6 +119,9 @@ func (s *Source) lookUp(ctx context.Context, name string) (queue, error) {
 	attributes, err := s.attributes(ctx, q.url, types.QueueAttributeNameAll)
 	if err != nil {
 		return queue{}, resourceError(err)
+	}
+	if err := s.checkAccount(ctx, q, attributes[string(types.QueueAttributeNameQueueArn)]); err != nil {
+		return queue{}, err
 	}
 	q.fifo = isFIFO(canonical)
 	var policy struct {

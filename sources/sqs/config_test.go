@@ -126,30 +126,3 @@ func TestMapping(t *testing.T) {
 		})
 	}
 }
-
-func TestDiscover(t *testing.T) {
-	onStage(t, "", func(c *Config) { c.DeadLetter = "*-dead" }, func(t *testing.T, s *stage) {
-		for i := range 1005 { // more than a page
-			s.Create(fmt.Sprintf("orders-%04d", i), nil)
-		}
-		for _, q := range []string{"orders-x.fifo", "orders-x-dead.fifo", "order", "mail"} {
-			s.Create(q, nil)
-		}
-		s.Tag("mail", map[string]string{"team": "red", "x": ""})
-		s.Tag("order", map[string]string{"team": "green"})
-		for pattern, want := range map[string]int{"orders-*": 1006, "orders-000?": 10, "*": 1010, "tag:team=*": 2, "tag:x=*": 1, "tag:team=r*": 1, "tag:none=*": 0} {
-			if got, err := s.source.Discover(t.Context(), pattern); err != nil || len(got) != want || !slices.IsSorted(got) {
-				t.Errorf("Discover(%q): %d queues, %v; want %d", pattern, len(got), err, want)
-			}
-		}
-		for _, pattern := range []string{"tag:x", "tag:=x", "tag:x=["} {
-			if _, err := s.source.Discover(t.Context(), pattern); err == nil {
-				t.Errorf("Discover(%q) was accepted", pattern)
-			}
-		}
-		refuse(s.Server, "ListQueues", sqstest.Error("AccessDenied", "no"))
-		if _, err := s.source.Discover(t.Context(), "*"); err == nil {
-			t.Error("an error is not an empty list")
-		}
-	})
-}

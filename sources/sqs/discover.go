@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -15,9 +16,14 @@ import (
 
 const tagPrefix = "tag:"
 
+// atOnce is how many calls Discover makes side by side: as many as connections of which the SDK keeps idle ones, and some to spare.
+const atOnce = 8
+
 // Discover lists the queues of the client's account and region that match a pattern, sorted. The pattern is one of path.Match for the name
-// ("orders-*"), or tag:KEY=VALUE for the queues with a tag, where VALUE is such a pattern too. What Config.DeadLetter names is left out.
-// A pattern that begins with plain letters lists only the queues that begin with them; tags cost a call for each queue.
+// ("orders-*"), or tag:KEY=VALUE for the queues with a tag, where VALUE is such a pattern too. Dead-letter queues are left out, whose messages would else be
+// worked again: what Config.DeadLetter names, and what the redrive policy of a queue names that matches too. A pattern that matches only them lists them.
+// A pattern that begins with plain letters lists only the queues that begin with them; tags cost a call for each queue, and redrive
+// policies one for each that matches.
 func (s *Source) Discover(ctx context.Context, pattern string) ([]string, error) {
 	found, err := s.discover(ctx, pattern)
 	if err != nil {
@@ -42,33 +48,83 @@ func (s *Source) discover(ctx context.Context, pattern string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
-	for _, u := range urls {
+	urls = slices.DeleteFunc(urls, func(u string) bool {
 		name := path.Base(u)
-		if s.cfg.isDeadLetter(name) || s.cfg.Redrive && isFIFO(name) {
-			continue
+		return s.cfg.isDeadLetter(name) || s.cfg.Redrive && isFIFO(name)
+	})
+	if key == "" {
+		urls = slices.DeleteFunc(urls, func(u string) bool { ok, _ := path.Match(pattern, path.Base(u)); return !ok })
+	} else if urls, err = s.tagged(ctx, urls, key, pattern); err != nil {
+		return nil, err
+	}
+	return s.withoutTargets(ctx, urls)
+}
+
+// tagged are the queues whose tag has a value that matches.
+func (s *Source) tagged(ctx context.Context, urls []string, key, pattern string) ([]string, error) {
+	match := make([]bool, len(urls))
+	err := s.each(ctx, urls, func(ctx context.Context, i int) error {
+		tags, err := s.tags(ctx, urls[i])
+		if value, ok := tags[key]; ok && err == nil {
+			match[i], _ = path.Match(pattern, value)
 		}
-		of := name
-		if key != "" {
-			tags, err := s.tags(ctx, u)
-			if gone(err) { // it went meanwhile
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			value, tagged := tags[key]
-			if !tagged {
-				continue
-			}
-			of = value
-		}
-		if ok, _ := path.Match(pattern, of); ok {
-			found = append(found, name)
+		return err
+	})
+	var found []string
+	for i, u := range urls {
+		if match[i] {
+			found = append(found, u)
 		}
 	}
-	slices.Sort(found)
-	return found, nil
+	return found, err
+}
+
+// withoutTargets are the names of queues, sorted, without those that are dead-letter queues of others of them.
+func (s *Source) withoutTargets(ctx context.Context, urls []string) ([]string, error) {
+	names := make([]string, len(urls))
+	targets := make([]string, len(urls))
+	err := s.each(ctx, urls, func(ctx context.Context, i int) error {
+		a, err := s.attributes(ctx, urls[i], types.QueueAttributeNameRedrivePolicy)
+		if err != nil {
+			return err
+		}
+		names[i] = path.Base(urls[i])
+		if target := policyOf(a).target; target != names[i] {
+			targets[i] = target
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" || slices.Contains(targets, name) })
+	slices.Sort(names)
+	return names, nil
+}
+
+// each makes a call for each queue, some at a time, until one fails; a queue that is gone meanwhile is no failure.
+func (s *Source) each(ctx context.Context, urls []string, call func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(atOnce, len(urls)) {
+		wg.Go(func() {
+			for i := range next {
+				if err := call(ctx, i); err != nil && !gone(err) {
+					cancel(fmt.Errorf("queue %q: %w", path.Base(urls[i]), err))
+				}
+			}
+		})
+	}
+	for i := range urls {
+		if ctx.Err() == nil {
+			next <- i
+		}
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // list lists the URLs of the queues whose names begin with prefix, page by page.

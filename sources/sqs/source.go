@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,14 +125,7 @@ func (s *Source) lookUp(ctx context.Context, name string) (queue, error) {
 		return queue{}, err
 	}
 	q.fifo = isFIFO(canonical)
-	var policy struct {
-		MaxReceiveCount json.Number `json:"maxReceiveCount"`
-	}
-	if text := attributes[string(types.QueueAttributeNameRedrivePolicy)]; text != "" {
-		if err := json.Unmarshal([]byte(text), &policy); err == nil {
-			q.maxReceives, _ = strconv.Atoi(policy.MaxReceiveCount.String())
-		}
-	}
+	q.maxReceives = policyOf(attributes).most
 	if s.cfg.Redrive && q.maxReceives == 0 {
 		return queue{}, errors.New("it has no redrive policy: give it one, or set Config.DeadLetter instead of Redrive")
 	}
@@ -145,6 +139,25 @@ func (s *Source) lookUp(ctx context.Context, name string) (queue, error) {
 		}
 	}
 	return q, nil
+}
+
+// policy is a redrive policy: the name of the dead-letter queue, and after how many receives a message goes there.
+type policy struct {
+	target string
+	most   int
+}
+
+// policyOf is the policy in a queue's attributes; zero for none.
+func policyOf(attributes map[string]string) (p policy) {
+	var text struct {
+		Target string      `json:"deadLetterTargetArn"`
+		Most   json.Number `json:"maxReceiveCount"` // older tools write it in quotes
+	}
+	if json.Unmarshal([]byte(attributes[string(types.QueueAttributeNameRedrivePolicy)]), &text) == nil {
+		p.target = text.Target[strings.LastIndexByte(text.Target, ':')+1:]
+		p.most, _ = strconv.Atoi(text.Most.String())
+	}
+	return p
 }
 
 // url asks for the URL of a queue by its canonical name.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rebalancer-go/rebalancer/sources"
 )
@@ -27,10 +26,7 @@ const own = "rebalancer."
 type facts struct {
 	kind string // classic, quorum or stream
 	// limit is the delivery limit; 0: not told, -1: none. A policy may take a few seconds to be told.
-	limit        int
-	singleActive bool
-	// patience is how long the broker waits for an acknowledgement where the queue has a time of its own; 0: not told.
-	patience time.Duration
+	limit int
 }
 
 // listed is a queue as the management API shows it.
@@ -85,14 +81,7 @@ func (m *management) queue(ctx context.Context, name string) (facts, error) {
 	if err != nil {
 		return facts{}, fmt.Errorf("rabbitmq: queue %q: %w", name, err)
 	}
-	f := facts{kind: q.kind(), limit: q.limit()}
-	f.singleActive, _ = q.Arguments["x-single-active-consumer"].(bool)
-	for _, v := range []any{q.Policy["consumer-timeout"], q.Arguments["x-consumer-timeout"]} {
-		if ms, ok := v.(float64); ok && ms > 0 {
-			f.patience = time.Duration(ms) * time.Millisecond
-		}
-	}
-	return f, nil
+	return facts{kind: q.kind(), limit: q.limit()}, nil
 }
 
 // vhostPath is what get needs of the virtual host; of none, an error follows anyway.

@@ -39,7 +39,8 @@
 // A queue that does not exist, or exists no more, is sources.ErrGone. A consumer that the broker cancelled or whose
 // channel it closed (a late acknowledgement, a queue whose leader moved) is an error of Fetch, and the next Fetch takes the queue up again.
 // An acknowledgement must come within the broker's consumer_timeout, 30 minutes by default: a message that is worked, or retried in
-// place, for longer is delivered again.
+// place, for longer is delivered again, and with it all that is in hand. Nobody warns of it before: set consumer_timeout to more than twice what a handler may
+// take with all its retries.
 //
 // # Delivery limit
 //
@@ -58,7 +59,7 @@
 //     before a handler sees it. Without one it is handed out, and the broker does what it was told to, which may be to drop it.
 //
 // AMQP does not tell the limit: it is Config.DeliveryLimit, or what the management API says (Config.Management), or 20
-// from 4.0 on. x-delivery-limit −1 on 3.10 makes every returned message disappear: do not set it.
+// from 4.0 on. Before 4.0 x-delivery-limit −1 makes every returned message disappear: such a queue is refused where the management API tells it.
 //
 // # Prefetch
 //

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -23,11 +24,25 @@ func (s *Source) limit(c *conn, f facts) int {
 	case f.limit != 0:
 		return max(f.limit, 0)
 	}
-	major, _, _ := strings.Cut(c.version(), ".")
-	if n, err := strconv.Atoi(major); err == nil && n >= 4 {
+	if c.major() >= 4 {
 		return defaultLimit
 	}
 	return 0
+}
+
+// tolerable refuses a queue that loses what is returned to it: before 4.0 a delivery limit below 1 is no limit that is off but one that is always exceeded.
+func tolerable(c *conn, f facts) error {
+	if major := c.major(); f.kind == typeQuorum && f.limit < 0 && major > 0 && major < 4 {
+		return fmt.Errorf("its delivery limit is below 1, and RabbitMQ %s drops a message at its first return then: declare it without x-delivery-limit (or take delivery-limit out of its policy)", c.version())
+	}
+	return nil
+}
+
+// major is the first number of the broker's version; 0 when it tells none.
+func (c *conn) major() int {
+	first, _, _ := strings.Cut(c.version(), ".")
+	n, _ := strconv.Atoi(first)
+	return n
 }
 
 // last tells whether a message, returned once more, might be returned for the last time: after that the broker drops it, or

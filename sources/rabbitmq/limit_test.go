@@ -169,3 +169,40 @@ func TestConsumerBeforeTheFirstFetch(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitBelowOne: before 4.0 a quorum queue with such a limit loses what is returned, and is refused; from 4.0 on it has no limit.
+func TestLimitBelowOne(t *testing.T) {
+	t.Parallel()
+	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+		b.declare("q", k.with(amqp.Table{"x-delivery-limit": -1}))
+		b.send("q", 1)
+		s := b.source(func(c *Config) { c.Management = []string{b.r.ManagementURL()} })
+		old := b.conn.Properties["version"].(string)[0] == '3'
+		r, err := s.Open(within30(t), claimOf("q"))
+		if old {
+			if err == nil || !strings.Contains(err.Error(), "delivery limit is below 1") || errors.Is(err, sources.ErrGone) {
+				t.Errorf("Open: %v", err)
+			}
+			r = open(t, b.source(nil), "q") // nobody told
+		} else {
+			must(t, err)
+		}
+		fetch(t, r, 1)
+		must(t, r.Close(within30(t)))
+		if n, want := settled(t, func() int { return b.total("q") }), 1; old == (n == want) {
+			t.Errorf("%d messages are there after a return", n)
+		}
+	})
+	told := facts{kind: typeQuorum, limit: -1}
+	for version, ok := range map[string]bool{"3.13.7": false, "3.10.8": false, "4.0.5": true, "10.1": true, "": true} {
+		c := &conn{Connection: &amqp.Connection{Properties: amqp.Table{"version": version}}}
+		if err := tolerable(c, told); (err == nil) != ok {
+			t.Errorf("%s: %v", version, err)
+		}
+		for _, f := range []facts{{kind: typeClassic, limit: -1}, {kind: typeQuorum}, {kind: typeQuorum, limit: 3}} {
+			if err := tolerable(c, f); err != nil {
+				t.Errorf("%s: %+v: %v", version, f, err)
+			}
+		}
+	}
+}

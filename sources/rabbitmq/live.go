@@ -73,6 +73,9 @@ func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 // prepare decides how to begin. Only quorum queues count returns: for others nothing is lost by a quick start.
 func (r *reader) prepare(ctx context.Context, l *live) error {
 	f, err := r.source.facts(ctx, l.conn, r.claim.Resource)
+	if err == nil {
+		err = tolerable(l.conn, f)
+	}
 	if err != nil {
 		return err
 	}

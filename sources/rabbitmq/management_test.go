@@ -169,7 +169,7 @@ func TestFactsOfQueues(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", name, f, w)
 			}
 		}
-		want("limited", facts{kind: typeQuorum, limit: 5, singleActive: true})
+		want("limited", facts{kind: typeQuorum, limit: 5})
 		want("policy", facts{kind: typeQuorum, limit: 7})
 		want("classic", facts{kind: typeClassic, limit: -1})
 		want("stream", facts{kind: typeStream, limit: -1})

@@ -81,14 +81,16 @@
 //     empty and nobody publishes, has bound all anew.
 //   - Grow puts a marker first into the new queue, binds it, and puts markers behind what the old queues hold. A Reader stops at the one in the new queue until
 //     the others were reached, with all before them settled. Shrink puts markers into the queues that stay, unbinds the last, and puts a marker behind
-//     what that one holds; the others stop at theirs until it is reached. Then the queue is deleted.
+//     what that one holds; the others stop at theirs until it is reached with nothing behind it. When a second one is reached so, the queue is deleted:
+//     all that came before this second one is settled by then. What is published into the queue itself in that moment is lost with it.
 //   - Markers have the header x-rebalancer-marker, are handed to no handler, and count where the broker counts messages. What they tell
 //     each other stands in queues without messages whose names begin with "rebalancer.": a node's user needs the right to configure those.
 //   - A publisher waits for the confirmation of a key's message before it publishes the key's next one, or the broker may take them in any order.
 //   - A marker that is lost loses the order, or stops a queue: no policy may drop messages of the queues (length, time to live), and
 //     nobody else may consume them. A marker is returned with what is in hand when a queue changes its owner, and counts towards the
 //     delivery limit: a queue that waits for another should not have more owners meanwhile than its limit. Where a queue waits in
-//     vain, repeat the command with the same number: it sends again what others were to be told.
+//     vain, repeat the command with the same number: it sends again what others were to be told. Each change has its own names for
+//     what its markers tell, so that those of an earlier one, still unread, open and stop nothing.
 //
 // # What an operator sets up
 //

@@ -60,7 +60,7 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 	var err error
 	if e.marker != nil {
 		r.flush.write(l, true) // the broker is told before others are
-		err = e.marker.pass(ctx, l.conn)
+		err = r.pass(ctx, l, e)
 	} else {
 		err = r.bury(ctx, e)
 	}

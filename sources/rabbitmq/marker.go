@@ -14,7 +14,8 @@ import (
 // before a marker is settled it lets the marker pass, which may take long; then it acknowledges the marker and goes on with what is behind.
 //
 // What one queue must know of another is told by tokens: queues without messages, made before the markers that name them. A marker
-// that tells deletes its tokens, one that waits is not passed as long as one of its tokens exists. All of that can be repeated.
+// that tells deletes its tokens, one that waits is not passed as long as one of its tokens exists. One that ends deletes the last of its tokens, and all
+// where no message is behind it. All of that can be repeated.
 type marker struct {
 	kind   string
 	tokens []string
@@ -24,6 +25,7 @@ type marker struct {
 const (
 	tells = "tell"
 	waits = "wait"
+	ends  = "end"
 )
 
 const (
@@ -71,7 +73,7 @@ func (m *marker) pass(ctx context.Context, c *conn) error {
 	}
 	var one func(context.Context, *conn, string) error
 	switch m.kind {
-	case tells:
+	case tells, ends:
 		one = deleteToken
 	case waits:
 		one = awaitToken
@@ -84,6 +86,41 @@ func (m *marker) pass(ctx context.Context, c *conn) error {
 		}
 	}
 	return nil
+}
+
+// pass lets a marker pass.
+func (r *reader) pass(ctx context.Context, l *live, e *entry) error {
+	m := *e.marker
+	if n := len(m.tokens); m.kind == ends && n > 1 {
+		more, err := r.behind(ctx, l)
+		if err != nil {
+			return err
+		}
+		if more {
+			m.tokens = m.tokens[n-1:]
+		}
+	}
+	return m.pass(ctx, l.conn)
+}
+
+// behind tells whether something is in the queue behind the next entry: waiting, or already here. The broker counts only the former.
+func (r *reader) behind(ctx context.Context, l *live) (bool, error) {
+	for range 2 { // by the second answer on this channel, what left the queue before the first is here
+		q, err := ask(ctx, l.conn, l.ch, r.claim.Resource)
+		if err != nil || q.Messages > 0 {
+			return true, err
+		}
+		if !sleep(ctx, minPoll) { // the pump takes in what came
+			return true, ctx.Err()
+		}
+		r.mu.Lock()
+		more := l.window.next+1 < len(l.window.list)
+		r.mu.Unlock()
+		if more {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // deleteToken deletes a queue. One that is not there is no error.

@@ -114,17 +114,22 @@ func (p *Partitions) number(queue string) int {
 	return n
 }
 
-// The names of what is made beside the queues. Records say that something was begun and not ended; tokens are what markers tell and wait for.
+// The names of what is made beside the queues. Records say that something was begun and not ended; tokens are what markers tell and wait for. The id in the
+// name of a token is that of its change: a marker of an earlier one, still unread, means nothing to this one's.
 
 func (p *Partitions) name(format string, args ...any) string {
 	return own + p.c.Queue + "." + fmt.Sprintf(format, args...)
 }
-func (p *Partitions) creating() string           { return p.name("create") }
-func (p *Partitions) growing(n int) string       { return p.name("grow.%d", n) }
-func (p *Partitions) shrinking(n int) string     { return p.name("shrink.%d", n) }
-func (p *Partitions) settled(n, from int) string { return p.name("grow.%d.from.%d", n, from) }
-func (p *Partitions) drained(n int) string       { return p.name("drain.%d", n) }
-func (p *Partitions) lock() string               { return p.name("lock") }
+func (p *Partitions) creating() string       { return p.name("create") }
+func (p *Partitions) growing(n int) string   { return p.name("grow.%d", n) }
+func (p *Partitions) shrinking(n int) string { return p.name("shrink.%d", n) }
+func (p *Partitions) settled(n, from int, id string) string {
+	return p.name("grow.%d.from.%d.%s", n, from, id)
+}
+func (p *Partitions) drained(n int, id string) string { return p.name("drain.%d.%s", n, id) }
+func (p *Partitions) reached(n int, id string) string { return p.name("reached.%d.%s", n, id) }
+func (p *Partitions) empty(n int, id string) string   { return p.name("empty.%d.%s", n, id) }
+func (p *Partitions) lock() string                    { return p.name("lock") }
 
 // witness is an exchange that ends when all nodes of the broker are down, as the order of the bindings does.
 func (p *Partitions) witness() string { return p.name("witness") }

@@ -2,6 +2,7 @@ package rabbitmq
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -66,6 +67,7 @@ type change struct {
 	back chan amqp.Return
 	kind string     // of queues that are declared
 	args amqp.Table // of partitions that are declared
+	told []telling  // so far
 }
 
 var errBusy = errors.New("another command changes these partitions at this moment: wait for its end")
@@ -147,6 +149,31 @@ func (c *change) declare(ctx context.Context, name string, args amqp.Table) erro
 		return fmt.Errorf("declare queue %q: %w", name, err)
 	}
 	return nil
+}
+
+// headerChange is the argument of a record that holds the id of the change that was begun.
+const headerChange = "x-rebalancer-change"
+
+// record makes a record, and returns the id of the change: of the one that was begun, where there is one.
+func (c *change) record(ctx context.Context, name string) (id string, err error) {
+	begun, err := c.exists(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if !begun {
+		id = rand.Text()[:12]
+		return id, c.declare(ctx, name, amqp.Table{headerChange: id})
+	}
+	var q listed
+	m := c.s.management()
+	if err := m.get(ctx, "/api/queues/"+m.vhostPath()+"/"+url.PathEscape(name), &q); err != nil {
+		return "", err
+	}
+	id, ok := q.Arguments[headerChange].(string)
+	if !ok || id == "" {
+		return "", fmt.Errorf("queue %q has no argument %s: it is no record of this version; delete it when no command runs, and repeat the command that was not ended", name, headerChange)
+	}
+	return id, nil
 }
 
 // partition declares the queue of a number.
@@ -257,7 +284,7 @@ func (c *change) testify(ctx context.Context) error {
 	})
 }
 
-// idle is nil when no message waits in the queues.
+// idle is nil when no message waits in the queues, nor is in the hands of a consumer.
 func (c *change) idle(ctx context.Context, n int) error {
 	for i := range n {
 		q, err := inspect(ctx, c.conn, c.queue(i))
@@ -266,6 +293,15 @@ func (c *change) idle(ctx context.Context, n int) error {
 		}
 		if q.Messages > 0 {
 			return fmt.Errorf("the broker was restarted and gives keys to other queues than before, and %d messages wait in queue %q: stop the publishers, let the group empty all queues, and repeat this", q.Messages, c.queue(i))
+		}
+		if q.Consumers == 0 {
+			continue
+		}
+		if err := do([]func() error{
+			func() error { return c.emptied(ctx, i) },
+			func() error { return c.tidy(ctx, i) },
+		}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,8 +2,10 @@ package rabbitmq
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -113,14 +115,17 @@ func (p *Partitions) Grow(ctx context.Context, n int) error {
 // grow appends queue k to those before it.
 func (c *change) grow(ctx context.Context, k int) error {
 	c.c.Progress(fmt.Sprintf("adding queue %q", c.queue(k)))
+	id, err := c.record(ctx, c.growing(k))
+	if err != nil {
+		return err
+	}
 	steps := []func() error{
-		func() error { return c.declare(ctx, c.growing(k), nil) },
 		func() error { return c.partition(ctx, k) },
 		func() error {
 			gate := marker{kind: waits}
 			for i := range k {
-				gate.tokens = append(gate.tokens, c.settled(k, i))
-				if err := c.declare(ctx, c.settled(k, i), nil); err != nil {
+				gate.tokens = append(gate.tokens, c.settled(k, i, id))
+				if err := c.declare(ctx, c.settled(k, i, id), nil); err != nil {
 					return err
 				}
 			}
@@ -130,7 +135,7 @@ func (c *change) grow(ctx context.Context, k int) error {
 		func() error { return c.pause(ctx) },
 		func() error { // behind the last message of each key that moved
 			for i := range k {
-				if err := c.send(ctx, c.queue(i), marker{kind: tells, tokens: []string{c.settled(k, i)}}); err != nil {
+				if err := c.tell(ctx, i, c.settled(k, i, id)); err != nil {
 					return err
 				}
 			}
@@ -143,11 +148,30 @@ func (c *change) grow(ctx context.Context, k int) error {
 
 // remind puts markers again behind what the old queues hold, for those that were not passed.
 func (c *change) remind(ctx context.Context, n int) error {
+	return c.waiting(ctx, n, func(i int, token string) error { return c.tell(ctx, i, token) })
+}
+
+// telling is that a queue holds a marker that deletes a token.
+type telling struct {
+	queue int
+	token string
+}
+
+// tell puts a marker behind what queue i holds, which deletes a token.
+func (c *change) tell(ctx context.Context, i int, token string) error {
+	c.told = append(c.told, telling{i, token})
+	return c.send(ctx, c.queue(i), marker{kind: tells, tokens: []string{token}})
+}
+
+// waiting calls f for each queue i that holds back another one below n, with the token.
+func (c *change) waiting(ctx context.Context, n int, f func(i int, token string) error) error {
 	there, err := c.there(ctx)
 	for k := 1; k < n; k++ {
-		for i := 0; i < k && err == nil; i++ {
-			if there[c.settled(k, i)] {
-				err = c.send(ctx, c.queue(i), marker{kind: tells, tokens: []string{c.settled(k, i)}})
+		for i := range k {
+			for _, token := range tokens(there, c.settled(k, i, "")) {
+				if err == nil {
+					err = f(i, token)
+				}
 			}
 		}
 	}
@@ -172,14 +196,18 @@ func (c *change) pause(ctx context.Context) error {
 
 // settle waits, where it is wanted, until no queue below n is held back.
 func (c *change) settle(ctx context.Context, n int) error {
-	for k := 1; c.c.Wait && k < n; k++ {
-		for i := range k {
-			if err := c.gone(ctx, c.settled(k, i), c.queue(i), "to be worked up to the change"); err != nil {
-				return err
-			}
+	if !c.c.Wait {
+		return nil
+	}
+	wait := func(i int, token string) error {
+		return c.gone(ctx, token, c.queue(i), "to be worked up to the change")
+	}
+	for _, m := range c.told { // the management API may not know them yet
+		if err := wait(m.queue, m.token); err != nil {
+			return err
 		}
 	}
-	return nil
+	return c.waiting(ctx, n, wait)
 }
 
 // gone waits until a token is gone, and tells what for while that takes.
@@ -234,56 +262,89 @@ func (p *Partitions) Shrink(ctx context.Context, n int) error {
 // shrink takes queue k away, the last one.
 func (c *change) shrink(ctx context.Context, k int, bound bool) error {
 	c.c.Progress(fmt.Sprintf("taking queue %q away", c.queue(k)))
-	if err := c.declare(ctx, c.shrinking(k), nil); err != nil {
-		return err
+	id, err := c.record(ctx, c.shrinking(k))
+	if err == nil {
+		err = c.remind(ctx, k+1) // or queue k waits in vain: behind the markers of divert it would be too late
 	}
-	if bound {
-		if err := c.divert(ctx, k); err != nil {
-			return err
-		}
+	if err == nil && bound {
+		err = c.divert(ctx, k, c.drained(k, id))
 	}
-	there, err := c.exists(ctx, c.queue(k))
-	for left := 1; there && err == nil && left > 0; { // once, but for who publishes into the queue itself
-		if left, err = c.drain(ctx, k); err != nil {
-			return err
-		}
+	there := false
+	if err == nil {
+		there, err = c.exists(ctx, c.queue(k))
 	}
 	if err != nil {
 		return err
 	}
 	steps := []func() error{
-		func() error { return c.forget(ctx, c.queue(k)) },
-		func() error { return c.forget(ctx, c.drained(k)) },
-		func() error { return c.forget(ctx, c.shrinking(k)) },
+		func() error { return c.pause(ctx) },
+		func() error { return c.emptied(ctx, k, c.drained(k, id)) },
 	}
-	return do(steps)
+	if !there {
+		steps = nil
+	}
+	return do(append(steps,
+		func() error { return c.forget(ctx, c.queue(k)) },
+		func() error { return c.forget(ctx, c.drained(k, id)) },
+		func() error { return c.tidy(ctx, k) },
+		func() error { return c.forget(ctx, c.shrinking(k)) },
+	))
 }
 
 // divert sends the keys of queue k to the others, which stop before the first message of them.
-func (c *change) divert(ctx context.Context, k int) error {
-	if err := c.declare(ctx, c.drained(k), nil); err != nil {
+func (c *change) divert(ctx context.Context, k int, drained string) error {
+	if err := c.declare(ctx, drained, nil); err != nil {
 		return err
 	}
 	for i := range k {
-		if err := c.send(ctx, c.queue(i), marker{kind: waits, tokens: []string{c.drained(k)}}); err != nil {
+		if err := c.send(ctx, c.queue(i), marker{kind: waits, tokens: []string{drained}}); err != nil {
 			return err
 		}
 	}
 	return c.unbind(ctx, k)
 }
 
-// drain waits until everything in queue k is worked. It returns how many messages came later.
-func (c *change) drain(ctx context.Context, k int) (left int, err error) {
+// emptied waits until everything in queue k is worked, what comes meanwhile too. The broker does not count what a consumer has in hand, so the Reader
+// is asked. Tokens are deleted at its first word that nothing is left, also when nobody waits for that here any more.
+func (c *change) emptied(ctx context.Context, k int, freed ...string) error {
+	var empty, reached string
+	var end marker
+	var more bool
 	var q amqp.Queue
 	steps := []func() error{
-		func() error { return c.pause(ctx) },
-		func() error { return c.declare(ctx, c.drained(k), nil) },
-		func() error { return c.send(ctx, c.queue(k), marker{kind: tells, tokens: []string{c.drained(k)}}) },
-		func() error { return c.gone(ctx, c.drained(k), c.queue(k), "to be worked") },
-		func() error { q, err = inspect(ctx, c.conn, c.queue(k)); return err },
+		func() error { // names of its own for each: 3.10 makes no quorum queue of a name that was just deleted
+			id := rand.Text()[:12]
+			empty, reached = c.empty(k, id), c.reached(k, id)
+			end = marker{kind: ends, tokens: append(slices.Clone(freed), empty, reached)}
+			return nil
+		},
+		func() error { return c.declare(ctx, empty, nil) },
+		func() error { return c.declare(ctx, reached, nil) },
+		func() error { return c.send(ctx, c.queue(k), end) },
+		func() error { return c.gone(ctx, reached, c.queue(k), "to be worked") },
+		func() (err error) { more, err = c.exists(ctx, empty); return err },
+		func() (err error) { q, err = inspect(ctx, c.conn, c.queue(k)); return err },
 	}
-	err = do(steps)
-	return q.Messages, err
+	for words := 0; words < 2; { // the first may be old already when it is heard, the second comes at once
+		if err := do(steps); err != nil {
+			return err
+		}
+		if words++; more || q.Messages > 0 {
+			words = 0
+		}
+	}
+	return nil
+}
+
+// tidy deletes the tokens that emptied has left.
+func (c *change) tidy(ctx context.Context, k int) error {
+	there, err := c.there(ctx)
+	for _, token := range append(tokens(there, c.empty(k, "")), tokens(there, c.reached(k, ""))...) {
+		if err == nil {
+			err = c.forget(ctx, token)
+		}
+	}
+	return err
 }
 
 // resume ends what an earlier command began, and counts the partitions.

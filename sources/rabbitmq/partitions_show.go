@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/rebalancer-go/rebalancer/sources"
 )
@@ -129,13 +130,23 @@ func (p *Partitions) begun(bound int, there map[string]bool) string {
 func (p *Partitions) waitsFor(k, bound int, there map[string]bool) []string {
 	var names []string
 	for i := range k {
-		if there[p.settled(k, i)] {
+		if len(tokens(there, p.settled(k, i, ""))) > 0 {
 			names = append(names, p.queue(i))
 		}
 	}
 	for last := max(bound-1, k+1); last <= bound; last++ { // the one that leaves, bound or no more
-		if there[p.drained(last)] {
+		if len(tokens(there, p.drained(last, ""))) > 0 {
 			names = append(names, p.queue(last))
+		}
+	}
+	return names
+}
+
+// tokens are those among the names of queues that are alike but for the change. There is at most one, but for what was left over.
+func tokens(there map[string]bool, prefix string) (names []string) {
+	for name := range there {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
 		}
 	}
 	return names

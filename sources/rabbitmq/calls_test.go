@@ -12,6 +12,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rebalancer-go/rebalancer/sources"
 )
 
 // TestCallsThatWereCancelled: a caller who does not wait for the answer says nothing about the connection, as long as the answer comes.
@@ -190,5 +192,54 @@ func TestBurialGoesOn(t *testing.T) {
 	}
 	if n := b.count("publish"); n != 1 {
 		t.Errorf("it was published %d times", n)
+	}
+}
+
+// TestWaitingForAcknowledgements: neither Fetch nor Settle waits for who acknowledges, or changes the prefetch, beyond its time; a marker is not
+// passed before what precedes it is acknowledged.
+func TestWaitingForAcknowledgements(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	r := open(t, s, "q")
+	b.deliver(1, "1")
+	b.deliver(2, "2")
+	b.mark(3)
+	ms := fetch(t, r, 2)
+	r.flush.send.Lock()
+	release := time.AfterFunc(20*time.Second, r.flush.send.Unlock)
+	start := time.Now()
+	brief := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	must(t, r.Settle(brief(), []sources.Settlement{{Message: ms[0]}, {Message: ms[1]}}))
+	r.flush.someWithin(brief(), r.live, true)
+	if _, err := r.Fetch(brief(), 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > 10*time.Second || !release.Stop() {
+		t.Fatalf("it took %v", d)
+	}
+	if n := b.count("ack"); n > 0 {
+		t.Errorf("%d acknowledgements", n)
+	}
+	r.flush.send.Unlock()
+	b.deliver(4, "4")
+	fetch(t, r, 1)
+	b.waitForOne("ack")
+}
+
+// TestWritesEndInTime: no call waits for longer than a call may, whatever the heartbeat.
+func TestWritesEndInTime(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	s.Heartbeat = time.Minute
+	c, err := s.consuming.get(within30(t), "g/n")
+	must(t, err)
+	if c.wire.timeout > callTimeout {
+		t.Errorf("a write may take %v", c.wire.timeout)
 	}
 }

@@ -1,7 +1,7 @@
 package rabbitmq
 
 import (
-	"sync"
+	"context"
 	"time"
 )
 
@@ -17,7 +17,7 @@ const (
 // that tag before.
 type flusher struct {
 	r     *reader
-	send  sync.Mutex // held while acknowledgements are taken and written, and while the prefetch is changed
+	send  turn // held while acknowledgements are taken and written, and while the prefetch is changed
 	timer *time.Timer
 
 	// Guarded by the reader's mutex.
@@ -28,20 +28,39 @@ type flusher struct {
 }
 
 func newFlusher(r *reader) *flusher {
-	f := &flusher{r: r}
+	f := &flusher{r: r, send: make(turn, 1)}
 	f.timer = time.AfterFunc(time.Hour, f.tick)
 	f.timer.Stop()
 	return f
 }
 
+// turn is a mutex that can be waited for within a time. Its capacity is 1.
+type turn chan struct{}
+
+func (t turn) Lock()   { t <- struct{}{} }
+func (t turn) Unlock() { <-t }
+
+// within is Lock; false when ctx ended first.
+func (t turn) within(ctx context.Context) bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // some sends what is due, or everything that is settled in a row at once, and sees to it that the rest is sent later.
-func (f *flusher) some(l *live, now bool) {
+func (f *flusher) some(l *live, now bool) { f.someWithin(context.Background(), l, now) }
+
+// someWithin is some that does not wait beyond ctx for others who send.
+func (f *flusher) someWithin(ctx context.Context, l *live, now bool) {
 	f.r.mu.Lock()
 	half := max(1, l.prefetch/2)
 	due := now || l.window.pending() >= half || l.window.above >= half
 	f.r.mu.Unlock()
 	if due {
-		f.write(l, false)
+		f.writeWithin(ctx, l, false)
 	}
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
@@ -102,16 +121,22 @@ func (f *flusher) heldLocked(l *live, force bool) bool {
 // write acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
 // what the broker may send or the reader closes. Errors mean that the channel is lost, which the pump notices; the messages
 // come again. With force nothing holds them up.
-func (f *flusher) write(l *live, force bool) {
+func (f *flusher) write(l *live, force bool) { f.writeWithin(context.Background(), l, force) }
+
+// writeWithin is write that sends nothing if others send, or change the prefetch, until ctx ends. It is then false.
+func (f *flusher) writeWithin(ctx context.Context, l *live, force bool) bool {
 	f.r.mu.Lock()
 	held := f.heldLocked(l, force)
 	f.r.mu.Unlock()
 	if held {
-		return // not to wait for a change of the prefetch
+		return true // not to wait for a change of the prefetch
 	}
-	f.send.Lock()
+	if !f.send.within(ctx) {
+		return false
+	}
 	defer f.send.Unlock()
 	f.writeLocked(l, force)
+	return true
 }
 
 // last is the write of a reader that closes. Where nothing can be on its way, nothing shall be sent for what is acknowledged now: it would be

@@ -59,7 +59,9 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 	defer context.AfterFunc(r.ended, cancel)()
 	var err error
 	if e.marker != nil {
-		r.flush.write(l, true) // the broker is told before others are
+		if !r.flush.writeWithin(ctx, l, true) { // the broker is told before others are
+			return ctx.Err()
+		}
 		err = r.pass(ctx, l, e)
 	} else {
 		err = r.bury(ctx, e)
@@ -83,7 +85,7 @@ func (r *reader) special(ctx context.Context, l *live, e *entry) error {
 		r.done(l, at, time.Now())
 	}
 	r.mu.Unlock()
-	r.flush.some(l, true)
+	r.flush.someWithin(ctx, l, true)
 	return nil
 }
 

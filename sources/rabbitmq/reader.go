@@ -112,7 +112,7 @@ func (r *reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, err
 			err = r.special(ctx, got.live, got.special)
 		default:
 			if got.asks {
-				r.flush.some(got.live, true)
+				r.flush.someWithin(ctx, got.live, true)
 			}
 			r.wait(ctx, got)
 		}

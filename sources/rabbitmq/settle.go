@@ -39,7 +39,7 @@ func (r *reader) Settle(ctx context.Context, ss []sources.Settlement) error {
 		}
 	}
 	if l != nil {
-		r.flush.some(l, len(rejects) > 0) // at once: until then a crash would bring what was rejected there again
+		r.flush.someWithin(ctx, l, len(rejects) > 0) // at once: until then a crash would bring what was rejected there again
 	}
 	if failed != nil {
 		return r.wrap("settle in", &sources.SettleError{Failed: failed})

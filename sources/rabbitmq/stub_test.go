@@ -223,9 +223,16 @@ func (s *stub) deliver(tag uint64, body string) { s.send(tag, false, []byte{0, 0
 
 // redeliver sends a message that was returned to the queue.
 func (s *stub) redeliver(tag uint64, returns byte) {
-	headers := slices.Concat(short(headerCount), []byte{'b', returns})
-	s.send(tag, true, slices.Concat([]byte{1 << 5, 0}, longs(string(headers))), "")
+	s.send(tag, true, headers(slices.Concat(short(headerCount), []byte{'b', returns})), "")
 }
+
+// mark sends a marker that names no queues.
+func (s *stub) mark(tag uint64) {
+	s.send(tag, false, headers(slices.Concat(short(headerMarker), []byte{'S'}, longs(tells))), "")
+}
+
+// headers are the properties of a message that has no others.
+func headers(table []byte) []byte { return slices.Concat([]byte{1 << 5, 0}, longs(string(table))) }
 
 func (s *stub) send(tag uint64, again bool, properties []byte, body string) {
 	c, channel, consumer := s.last()

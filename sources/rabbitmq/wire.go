@@ -44,7 +44,7 @@ func (s *settings) connect(ctx context.Context, h host, name string) (*conn, err
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: tcp, timeout: max(callTimeout, 2*s.Heartbeat)}
+	w := &wire{Conn: tcp, timeout: callTimeout}
 	w.timely.Store(true)
 	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() }) // ends what does not look at ctx
 	c, err := s.handshake(ctx, h, w, name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,5 +242,27 @@ func TestWritesEndInTime(t *testing.T) {
 	must(t, err)
 	if c.wire.timeout > callTimeout {
 		t.Errorf("a write may take %v", c.wire.timeout)
+	}
+}
+
+// TestLagBeforeTheFirstQueue: the connection that consumes is named after who consumes, also when somebody asked for a lag before; the one that
+// asked ends then.
+func TestLagBeforeTheFirstQueue(t *testing.T) {
+	t.Parallel()
+	b := newStub(t)
+	s := b.source()
+	for range 2 {
+		_, err := s.Lag(within30(t), "q")
+		must(t, err)
+	}
+	open(t, s, "q")
+	if got := b.names(); !slices.Equal(got, []string{"rebalancer asks", "g/n consumes"}) {
+		t.Errorf("connections %q", got)
+	}
+	_, err := s.Lag(within30(t), "q")
+	must(t, err)
+	eventually(t, "the connection that asked is closed", func() bool { return b.count("bye") == 1 })
+	if got := b.names(); len(got) != 2 {
+		t.Errorf("connections %q", got)
 	}
 }

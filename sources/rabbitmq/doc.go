@@ -22,7 +22,7 @@
 // A Source has one connection that consumes, with a channel for each queue that is open, and another one that publishes dead
 // letters, made when they are needed: a broker that is short of memory or disk takes nothing from a connection that
 // publishes, not even acknowledgements. A lost connection is made again after a random wait below a bound that doubles from
-// 0.5 s to 30 s. The management page shows connections as "group/node consumes" and consumers as group/node/fence#n.
+// 0.5 s to 30 s. The management page shows connections as "group/node consumes" (one of a Lag before any queue is open: "rebalancer asks") and consumers as group/node/fence#n.
 //
 // The broker lets go of a node that froze, or was cut off, after at most 3 heartbeats. A group refuses a TTL that is too short for that:
 // 3 heartbeats + renewal interval must be below TTL − margin. With the defaults of both, 15 s + 5 s is below 24 s.
@@ -34,7 +34,8 @@
 // half of the prefetch. Release and Retry keep the message here, to be handed out again by this Reader: the broker learns
 // nothing of it, and a queue cannot delay one message. Reject publishes to Config.DeadLetter and acknowledges when the broker has confirmed it there
 // and not returned it. The original keeps its properties, but for user-id, expiration, CC and BCC, and gets headers that tell
-// the error and the origin (see HeaderError and the others). While the destination does not take it, it stays where it is.
+// the error and the origin (see HeaderError and the others). While the destination does not take it, it stays where it is. When the
+// channel was lost meanwhile, Reject fails with sources.ErrRedelivered: the message comes again.
 //
 // A queue that does not exist, or exists no more, is sources.ErrGone. A consumer that the broker cancelled or whose
 // channel it closed (a late acknowledgement, a queue whose leader moved) is an error of Fetch, and the next Fetch takes the queue up again.

@@ -215,6 +215,17 @@ func (l *link) keep(c *conn) (*conn, error) {
 	return c, nil
 }
 
+// rest ends the connection, in the background, until it is wanted again.
+func (l *link) rest() {
+	l.mu.Lock()
+	c := l.conn
+	l.conn = nil
+	l.mu.Unlock()
+	if c != nil {
+		go c.end()
+	}
+}
+
 // close ends the connection, and all calls of get.
 func (l *link) close() {
 	l.mu.Lock()

@@ -20,11 +20,13 @@ import (
 type Source struct {
 	settings
 	consuming *link
+	asking    *link // for Lag, while there is no other: the name of the one that consumes tells who does
 	dead      *deadLetters
 	types     types
 
 	mu      sync.Mutex
 	closed  bool
+	asks    int // calls that use asking
 	readers map[*reader]struct{}
 }
 
@@ -36,6 +38,7 @@ func New(cfg Config) (*Source, error) {
 	}
 	src := &Source{settings: s, readers: map[*reader]struct{}{}}
 	src.consuming = newLink(&src.settings, "consumes")
+	src.asking = newLink(&src.settings, "asks")
 	src.dead = newDeadLetters(&src.settings)
 	return src, nil
 }
@@ -121,7 +124,13 @@ func (s *Source) HeldFor() time.Duration { return 3 * s.Heartbeat }
 // Lag is the number of messages that are ready in the queue; those in a consumer's hands are not counted. It fails with
 // ErrGone when there is no such queue.
 func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
-	c, err := s.consuming.get(ctx, "rebalancer")
+	c, err := s.consuming.current()
+	if c == nil && err == nil {
+		s.ask(1)
+		defer s.ask(-1)
+		c, err = s.asking.get(ctx, "rebalancer")
+	}
+	s.ask(0)
 	if err == nil {
 		var q amqp.Queue
 		if q, err = inspect(ctx, c, resource); err == nil {
@@ -129,6 +138,18 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("rabbitmq: lag of queue %q: %w", resource, err)
+}
+
+// ask counts the calls that use the connection that only asks, which ends when the other one is there.
+func (s *Source) ask(n int) {
+	c, _ := s.consuming.current()
+	s.mu.Lock()
+	s.asks += n
+	idle := s.asks == 0
+	s.mu.Unlock()
+	if c != nil && idle {
+		s.asking.rest()
+	}
 }
 
 // Close closes all Readers and the connections; later calls fail with ErrClosed. Idempotent.
@@ -148,6 +169,7 @@ func (s *Source) Close() error {
 	}
 	wg.Wait()
 	s.dead.close()
+	s.asking.close()
 	s.consuming.close()
 	return nil
 }

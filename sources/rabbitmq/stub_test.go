@@ -3,6 +3,7 @@
 package rabbitmq
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -20,7 +21,8 @@ type stub struct {
 
 	mu      sync.Mutex // also of writes
 	conns   []net.Conn
-	said    []string                 // by clients: "channel method"
+	said    []string // by clients: "channel method"
+	named   []string
 	hold    map[string]chan struct{} // methods that are answered when that is closed
 	channel uint16                   // the channel of the last consumer
 	tag     string                   // of that consumer
@@ -50,7 +52,7 @@ const (
 )
 
 var spoken = map[uint32]string{
-	channelOpen: "open", channelClose: "close", declare: "declare", remove: "delete", exchange: "exchange", qos: "qos", consume: "consume", publish: "publish", acknowledge: "ack",
+	channelOpen: "open", channelClose: "close", declare: "declare", remove: "delete", exchange: "exchange", qos: "qos", consume: "consume", publish: "publish", closeIt: "bye", acknowledge: "ack",
 }
 
 func newStub(t testing.TB) *stub {
@@ -121,6 +123,13 @@ func (s *stub) heard() []string {
 	return slices.Clone(s.said)
 }
 
+// names are those of all connections so far.
+func (s *stub) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.named)
+}
+
 func (s *stub) waitFor(what string) {
 	s.t.Helper()
 	eventually(s.t, "the client to say "+what, func() bool { return slices.Contains(s.heard(), what) })
@@ -163,6 +172,9 @@ func (s *stub) serve(c net.Conn) {
 		}
 		channel, method := binary.BigEndian.Uint16(head[1:]), binary.BigEndian.Uint32(rest)
 		s.mu.Lock()
+		if _, name, ok := bytes.Cut(rest, []byte("connection_nameS")); ok && method == startOK {
+			s.named = append(s.named, string(name[4:4+binary.BigEndian.Uint32(name)]))
+		}
 		s.said = append(s.said, fmt.Sprintf("%d %s", channel, spoken[method]))
 		held := s.hold[spoken[method]]
 		s.mu.Unlock()

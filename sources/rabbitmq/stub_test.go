@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // stub is a broker that does what a real one seldom does: it answers when it is told to. It has one queue of any name.
@@ -92,7 +93,7 @@ func newStub(t testing.TB) *stub {
 
 // source is a client of the stub.
 func (s *stub) source() *Source {
-	src, err := New(Config{URLs: []string{"amqp://" + s.at.Addr().String()}, EagerStart: true, Prefetch: 10})
+	src, err := New(Config{URLs: []string{"amqp://" + s.at.Addr().String()}, EagerStart: true, Prefetch: 10, Heartbeat: time.Minute})
 	if err != nil {
 		s.t.Fatal(err)
 	}

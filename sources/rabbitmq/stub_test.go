@@ -4,6 +4,7 @@ package rabbitmq
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -99,6 +100,19 @@ func (s *stub) source() *Source {
 	}
 	s.t.Cleanup(func() { _ = src.Close() })
 	return src
+}
+
+// reader opens the queue, and returns when the queue is consumed.
+func (s *stub) reader(src *Source) *reader {
+	s.t.Helper()
+	r := open(s.t, src, "q")
+	ctx, cancel := context.WithCancel(s.t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _, _ = r.Fetch(ctx, 1) }()
+	eventually(s.t, "the queue is consumed", func() bool { c, _, _ := s.last(); return c != nil })
+	cancel()
+	<-done
+	return r
 }
 
 // holding lets a method wait for its answer until the returned function is called.

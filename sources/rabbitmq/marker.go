@@ -106,7 +106,11 @@ func (r *reader) pass(ctx context.Context, l *live, e *entry) error {
 // behind tells whether something is in the queue behind the next entry: waiting, or already here. The broker counts only the former.
 func (r *reader) behind(ctx context.Context, l *live) (bool, error) {
 	for range 2 { // by the second answer on this channel, what left the queue before the first is here
-		q, err := ask(ctx, l.conn, l.ch, r.claim.Resource)
+		if !r.flush.send.within(ctx) { // a channel takes one question at a time
+			return true, ctx.Err()
+		}
+		q, err := ask(context.WithoutCancel(ctx), l.conn, l.ch, r.claim.Resource) // to the end: a question that was cut short would end the channel
+		r.flush.send.Unlock()
 		if err != nil || q.Messages > 0 {
 			return true, err
 		}

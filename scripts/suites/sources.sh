@@ -12,7 +12,7 @@ source_drivers() {
 
 if need_servers; then
 	source_drivers
-	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 4 ./integration/order -seed="$SEED" ${SOAK:+-soak}
+	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else
 	missing "sources: RabbitMQ, SQS" "scripts/servers.sh could not install the servers"
 fi

@@ -65,7 +65,9 @@
 // # Prefetch
 //
 // Without Config.Prefetch it follows the pace: as many messages as were worked in a second of work, at most 200 and at most 16 MiB by their average
-// size, and more for a caller that collects messages before it works them, such as a large batch. After a change, what came before it is in hand besides,
+// size, and more for a caller that has all of them in hand for a second and asks for others: one that collects messages before it works them, such as
+// a large batch, and handlers side by side that take longer than a second, for which it goes up to 200. Where a crash must not return so many, set
+// Config.Prefetch to a little more than Concurrency. After a change, what came before it is in hand besides,
 // so that twice that is the most.
 //
 // # Partitions
@@ -97,7 +99,8 @@
 //
 // Queues, exchanges and bindings: nothing is declared here (but see Partitions). The user needs the right to read the queues; for
 // dead letters the right to write to the exchange of Config.DeadLetter, "amq.default" for a queue; for the management API the tag
-// "management". Only one group may consume a queue, and nothing beside it. Nobody else's consumer is noticed after the opening.
+// "management". Only one group may consume a queue, and nothing beside it. After the first Fetch somebody else's consumer is noticed only
+// while nothing comes from the queue, and told to Config.Logger after 30 s.
 //
 // Limits: streams are refused. A consumer that appears beside an open Reader competes for its messages; a single active consumer
 // on the queue keeps the order even then. Without the management API the type of a queue is asked for by an argument that

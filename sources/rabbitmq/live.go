@@ -31,7 +31,8 @@ type live struct {
 
 	// Of the pump.
 	tag       string
-	consumers int // so far on this channel
+	consumers int  // so far on this channel
+	crowded   bool // others were reported
 	in        <-chan amqp.Delivery
 
 	failures int // in a row, of what Fetch does with the next message itself
@@ -111,6 +112,9 @@ func (r *reader) pump(l *live) {
 	}
 	patience := time.NewTimer(time.Hour)
 	defer patience.Stop()
+	idle := time.NewTicker(r.source.idle)
+	defer idle.Stop()
+	var seen uint64
 	for {
 		changing := false
 		select {
@@ -129,6 +133,8 @@ func (r *reader) pump(l *live) {
 			patience.Reset(tuneWait)
 		case <-patience.C:
 			r.keepPrefetch(l)
+		case <-idle.C:
+			seen = r.look(l, seen)
 		case <-l.quit:
 			return
 		}
@@ -161,6 +167,23 @@ func (r *reader) asked(l *live) error {
 		l.in, err = r.consume(ctx, l, l.prefetch)
 	}
 	return err
+}
+
+// look is for a queue from which nothing has come since the delivery seen, while Fetch waits: a consumer that came later may be why, and nothing
+// else tells. It is reported once a channel.
+func (r *reader) look(l *live, seen uint64) uint64 {
+	r.mu.Lock()
+	last, waits := l.window.last, r.waiting && l.window.unacked() == 0
+	r.mu.Unlock()
+	if last != seen || !waits || l.crowded {
+		return last
+	}
+	if q, err := inspect(r.ended, l.conn, r.claim.Resource); err == nil && (q.Consumers != 1 || q.Messages > 0) { // of a single active consumer the broker counts no others
+		l.crowded = true
+		r.source.Logger.Warn("rabbitmq: nothing comes from the queue, though others consume it or messages are ready: only one group may consume it, and nothing beside it",
+			"queue", r.claim.Resource, "consumers", q.Consumers, "ready", q.Messages)
+	}
+	return last
 }
 
 // arrived takes one delivery into the window. It tells whether the prefetch is to be changed and may be.

@@ -8,7 +8,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,4 +287,66 @@ func TestAttempts(t *testing.T) {
 			must(t, r.Close(within30(t)))
 		}
 	})
+}
+
+// TestConsumerThatComesLater: a consumer that takes the messages of an open Reader is reported, once.
+func TestConsumerThatComesLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, servers.RabbitMQ(t, 4))
+	for _, k := range []kind{kinds[0], kinds[3]} {
+		b.declare(k.name, k)
+		var log lockedBuffer
+		s := b.source(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		s.idle = 100 * time.Millisecond
+		r := open(t, s, k.name)
+		fetched := make(chan error, 1)
+		go func() {
+			_, err := r.Fetch(within30(t), 1)
+			fetched <- err
+		}()
+		eventually(t, "the Reader consumes", func() bool { _, n := b.ready(k.name); return n == 1 })
+		for range 3 { // looks
+			sleep(t.Context(), s.idle)
+		}
+		if text := log.String(); strings.Contains(text, "nothing comes") {
+			t.Errorf("%s: reported without reason: %s", k.name, text)
+		}
+		ch, err := b.conn.Channel()
+		must(t, err)
+		must(t, ch.Qos(1, 0, false))
+		_, err = ch.Consume(k.name, "", false, false, false, false, amqp.Table{"x-priority": 10})
+		must(t, err)
+		if k.name != kinds[0].name {
+			eventually(t, "it is the active one", func() bool { b.send(k.name, 1); n, _ := b.ready(k.name); return n > 0 })
+		}
+		eventually(t, "a report", func() bool { return strings.Contains(log.String(), "nothing comes") })
+		for range 3 {
+			sleep(t.Context(), s.idle)
+		}
+		if n := strings.Count(log.String(), "nothing comes"); n != 1 {
+			t.Errorf("%s: reported %d times", k.name, n)
+		}
+		must(t, r.Close(within30(t)))
+		if err := <-fetched; !errors.Is(err, sources.ErrClosed) {
+			t.Errorf("%s: Fetch: %v", k.name, err)
+		}
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

@@ -23,6 +23,7 @@ type Source struct {
 	asking    *link // for Lag, while there is no other: the name of the one that consumes tells who does
 	dead      *deadLetters
 	types     types
+	idle      time.Duration // after which a queue from which nothing comes is looked at
 
 	mu      sync.Mutex
 	closed  bool
@@ -30,13 +31,15 @@ type Source struct {
 	readers map[*reader]struct{}
 }
 
+const idleLook = 30 * time.Second
+
 // New checks cfg, all violations at once. It does no I/O: connections are made when the first queue is opened.
 func New(cfg Config) (*Source, error) {
 	s, err := cfg.check()
 	if err != nil {
 		return nil, err
 	}
-	src := &Source{settings: s, readers: map[*reader]struct{}{}}
+	src := &Source{settings: s, readers: map[*reader]struct{}{}, idle: idleLook}
 	src.consuming = newLink(&src.settings, "consumes")
 	src.asking = newLink(&src.settings, "asks")
 	src.dead = newDeadLetters(&src.settings)

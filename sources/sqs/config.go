@@ -59,7 +59,8 @@ type Config struct {
 	// as it is, with the pointer as its body.
 	Payloads Payloads
 	// KeepPayloads leaves a payload where it is when its message is deleted: for topics that give one payload to several queues.
-	// Defaults to false: it is deleted after its message.
+	// Defaults to false: it is deleted after its message. Where nobody can know that the message is gone, since the deletion was refused or came
+	// too late, the payload stays until the message comes again to the same node, or for ever: a lifecycle rule of the bucket should end it.
 	KeepPayloads bool
 
 	// Logger is told what nobody else learns, such as a payload that could not be deleted. Defaults to none.

@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 // refusing is a client that is told of each deletion that its receipt is too old.
 type refusing struct {
 	Client
-	on bool
+	on atomic.Bool
 }
 
 func (c *refusing) DeleteMessageBatch(ctx context.Context, in *deletions, o ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
-	if !c.on {
+	if !c.on.Load() {
 		return c.Client.DeleteMessageBatch(ctx, in, o...)
 	}
 	out := &sqs.DeleteMessageBatchOutput{}
@@ -36,14 +37,15 @@ func TestPayloadOfRefused(t *testing.T) {
 	for name, o := range map[string]sources.Outcome{"done": sources.Done, "reject": sources.Reject} {
 		t.Run(name, func(t *testing.T) {
 			onPayloads(t, true, func(c *Config) { c.DeadLetter = "dead" }, func(t *testing.T, s *stage, b *bucket) {
-				client := &refusing{Client: s.Server, on: true}
+				client := &refusing{Client: s.Server}
+				client.on.Store(true)
 				s.source.cfg.Client = client
 				r := s.open()
 				s.settle(r, o, s.one(r))
 				if len(b.objects) != 1 || len(s.Bodies(s.queue)) != 1 {
 					t.Fatalf("%d payloads, %d messages", len(b.objects), len(s.Bodies(s.queue)))
 				}
-				client.on = false
+				client.on.Store(false)
 				s.none(r, time.Minute)
 				s.left(s.queue)
 				if kept := len(b.objects) == 1; kept != (o == sources.Reject) {

@@ -86,11 +86,11 @@ func (c *refusingOne) ChangeMessageVisibilityBatch(ctx context.Context, in *chan
 // TestRefusedWhileSettled: an extension that is refused for a message which is just being deleted does not lose what waits behind it.
 func TestRefusedWhileSettled(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "g", "1")
+		id := s.Send(s.queue, "g", "1")
 		s.Send(s.queue, "g", "2")
+		s.source.cfg.Client = &refusingOne{s.Server, id + "#1"} // its first receipt
 		r := s.open()
 		ms := s.fetch(r, 10, "1")
-		s.source.cfg.Client = &refusingOne{s.Server, *ms[0].Native.(*types.Message).ReceiptHandle}
 		s.Intercept(func(_ string, in any) error {
 			if _, ok := in.(*changes); ok {
 				time.Sleep(5 * time.Second)

@@ -90,6 +90,8 @@ func onPayloads(t *testing.T, newer bool, change func(*Config), run func(t *test
 			t.Fatal(err)
 		}
 		run(t, s, b)
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		if b.open != 0 {
 			t.Errorf("%d streams were left open", b.open)
 		}

@@ -146,6 +146,7 @@ func TestRejectWaitsTooLong(t *testing.T) {
 func TestRejectAfterAnExtension(t *testing.T) {
 	onDead(t, nil, func(t *testing.T, s *stage) {
 		s.Send(s.queue, strings.TrimPrefix(s.queue, "q"), "1")
+		s.source.cfg.Client = deaf{s.Server}
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		s.Intercept(func(_ string, in any) error {
@@ -154,7 +155,6 @@ func TestRejectAfterAnExtension(t *testing.T) {
 			}
 			return nil
 		})
-		s.source.cfg.Client = deaf{s.Server}
 		time.Sleep(11 * time.Second) // the extension runs
 		s.settle(r, sources.Reject, ms...)
 		s.left(s.queue)

@@ -88,10 +88,13 @@ func TestExtensionIsJoined(t *testing.T) {
 		"retry": func(s *stage, r *reader) error { return r.Settle(s.t.Context(), settlements(sources.Retry, outOf(r))) },
 		"close": func(s *stage, r *reader) error { return r.Close(s.t.Context()) },
 	} {
-		t.Run(what, func(t *testing.T) {
-			onStage(t, "", nil, func(t *testing.T, s *stage) {
+		for _, suffix := range []string{"", fifoSuffix} {
+			if suffix == fifoSuffix && what == "retry" {
+				continue // it makes no call
+			}
+			onStageAgain(t, what+suffix, suffix, nil, func(t *testing.T, s *stage) {
 				r := s.open()
-				s.Send(s.queue, "", "1")
+				s.Send(s.queue, suffix, "1")
 				var extending, overtaken bool
 				answer := make(chan struct{})
 				s.Intercept(func(call string, in any) error {
@@ -121,7 +124,7 @@ func TestExtensionIsJoined(t *testing.T) {
 					t.Fatal("the extension was overtaken")
 				}
 			})
-		})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,10 +122,13 @@ func TestSourceCloseWaits(t *testing.T) {
 func TestAttemptIDs(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		r := s.open()
+		var mu sync.Mutex
 		var ids []string
 		cut := errors.New("connection reset")
 		answers := []error{cut, sqstest.Error("ThrottlingException", "slow down"), nil}
 		s.Intercept(func(_ string, in any) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if in, ok := in.(*receipts); ok {
 				ids = append(ids, *in.ReceiveRequestAttemptId)
 				if len(ids) <= len(answers) {
@@ -136,6 +140,8 @@ func TestAttemptIDs(t *testing.T) {
 		s.trouble(r, time.Second, cut)
 		s.trouble(r, time.Second, answers[1])
 		s.none(r, 30*time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if len(ids) < 4 || ids[0] != ids[1] || ids[1] == ids[2] || ids[2] == ids[3] {
 			t.Fatalf("ids %q: want the first twice, then new ones", ids)
 		}

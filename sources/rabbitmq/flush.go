@@ -118,12 +118,9 @@ func (f *flusher) heldLocked(l *live, force bool) bool {
 	return l.careful && !f.r.waiting && l.window.pending() > 0 && time.Since(l.window.list[l.window.head].since) < flushSingle
 }
 
-// write acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
+// writeWithin acknowledges what is settled in a row in one, and what is above that singly: what has waited, or all when it is half of
 // what the broker may send or the reader closes. Errors mean that the channel is lost, which the pump notices; the messages
-// come again. With force nothing holds them up.
-func (f *flusher) write(l *live, force bool) { f.writeWithin(context.Background(), l, force) }
-
-// writeWithin is write that sends nothing if others send, or change the prefetch, until ctx ends. It is then false.
+// come again. With force nothing holds them up. It is false, and nothing is sent, when others send or change the prefetch until ctx ends.
 func (f *flusher) writeWithin(ctx context.Context, l *live, force bool) bool {
 	f.r.mu.Lock()
 	held := f.heldLocked(l, force)
@@ -156,7 +153,7 @@ func (f *flusher) last(l *live) {
 	f.r.mu.Unlock()
 }
 
-// writeLocked is write; f.send is held.
+// writeLocked is writeWithin; f.send is held.
 func (f *flusher) writeLocked(l *live, force bool) {
 	f.r.mu.Lock()
 	if f.heldLocked(l, force) {

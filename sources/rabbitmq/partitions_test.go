@@ -347,9 +347,9 @@ func TestPartitionsSurviveCrashes(t *testing.T) {
 		w := newTraffic(t, b)
 		grow := func(p *Partitions) error { return p.Grow(ctx, 3) }
 		shrink := func(p *Partitions) error { return p.Shrink(ctx, 2) }
-		every := 2
+		every := 4
 		if k.quorum() || b.r.Version < 4 {
-			every = 6 // the steps are the same everywhere
+			every = 9 // the steps are the same everywhere
 		}
 		for step := 0; !attempt(step, grow); step += every {
 			whole(grow)

@@ -249,9 +249,11 @@ func TestTroubledQueue(t *testing.T) {
 		c.Send("a", "", "1")
 		c.Send("b", "", "1")
 		time.Sleep(time.Minute)
+		mu.Lock()
 		if worked["a"] != 0 || worked["b"] != 1 {
 			t.Errorf("worked %v: want that b goes on", worked)
 		}
+		mu.Unlock()
 		if err := troubleOf(g, "a"); !errors.Is(err, denied) {
 			t.Errorf("status of a: %v", err)
 		}

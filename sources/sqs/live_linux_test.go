@@ -145,12 +145,16 @@ func TestCutOff(t *testing.T) {
 		}
 	}
 	r := liveReader(t, "http://"+link.Addr(), "cut")
+	var healing sync.WaitGroup
 	drainLive(t, r, 60, func(i int) {
 		if i%3 == 1 && i < 9 {
+			healing.Wait()
 			link.Cut()
-			time.AfterFunc(100*time.Millisecond, link.Heal)
+			healing.Add(1)
+			time.AfterFunc(100*time.Millisecond, func() { defer healing.Done(); link.Heal() })
 		}
 	})
+	healing.Wait()
 	if n := total(t, direct, url); n != 0 {
 		t.Errorf("%d messages left", n)
 	}

@@ -50,7 +50,11 @@ func (w *worker) fill(r sources.Reader, items []item) []item {
 	for len(items) < w.env.cfg.BatchSize {
 		ms, err := r.Fetch(ctx, w.env.cfg.BatchSize-len(items))
 		if err != nil {
-			break // the time is over; what else it may be, the next fetch will tell
+			if ctx.Err() == nil { // a source may tell it only once
+				w.unwell = true
+				w.trouble(w.fetchError(err))
+			}
+			break
 		}
 		for _, m := range ms {
 			items = append(items, item{m: m})

@@ -90,7 +90,7 @@ func (l *lanes) room() (int, bool) {
 		l.mu.Lock()
 		free := readAhead + most - l.inHand // those that wait to be tried again are held, too
 		if !prefetch {
-			free = min(free, most-(l.inHand-l.parked))
+			free = min(max(leastParked, parkedEach*most)+most-l.inHand, most-(l.inHand-l.parked))
 		}
 		exited := l.exited
 		l.mu.Unlock()

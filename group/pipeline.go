@@ -9,8 +9,13 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
-// readAhead is how many messages are fetched at once, where fetching costs no attempt.
-const readAhead = 256
+const (
+	// readAhead is how many messages are fetched at once, where fetching costs no attempt.
+	readAhead = 256
+	// Where it does cost one, so many messages for each handler, and so many at least, may wait to be tried again until nothing more is fetched: when
+	// whatever handlers depend on is down, no more than these have burnt an attempt.
+	parkedEach, leastParked = 4, 32
+)
 
 // consume works the messages of an open source until the resource is to be given back (see closing), or until the source
 // is to be opened again (true). What was finished is then settled, and the rest given back, as far as the source let it.
@@ -118,6 +123,7 @@ func (w *worker) freeSlot() {
 
 // fetch waits for messages. False when the resource is to be given back, or the source to be opened again.
 func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool) {
+	keeper, _ := r.(sources.Keeper)
 	for fails, gone := 0, false; ; {
 		ms, err := r.Fetch(w.fetchCtx, most)
 		if w.closing.Load() {
@@ -130,7 +136,8 @@ func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool)
 			return nil, false
 		}
 		if err == nil {
-			if fails > 0 || gone {
+			if fails > 0 || gone || w.unwell {
+				w.unwell = false
 				w.troubled(nil)
 				w.emit(Event{Kind: KindRecovered})
 			}
@@ -140,15 +147,15 @@ func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool)
 			fails, gone = 0, false
 			continue
 		}
-		err = fmt.Errorf("source of resource %q: fetch: %w", w.claim.Resource, err)
+		err = w.fetchError(err)
 		wait := w.env.cfg.Retry.Max
 		switch {
 		case !errors.Is(err, sources.ErrGone):
 			w.trouble(err)
-			if fails++; fails >= fetchTries {
+			if fails++; fails >= fetchTries && (keeper == nil || !keeper.Keep()) {
 				return nil, false
 			}
-			wait = w.backoff(fails)
+			wait = w.backoff(min(fails, fetchPatience))
 		case !gone:
 			gone = true
 			w.trouble(err)
@@ -157,6 +164,10 @@ func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool)
 			return nil, false
 		}
 	}
+}
+
+func (w *worker) fetchError(err error) error {
+	return fmt.Errorf("source of resource %q: fetch: %w", w.claim.Resource, err)
 }
 
 // mayPrefetch: messages may be fetched ahead of free handlers.

@@ -20,7 +20,8 @@ const (
 	closeTimeout  = 5 * time.Second
 	listTimeout   = time.Minute
 	openTries     = 3 // failures in a row after which the node leaves the resource to others
-	fetchTries    = 3 // failures in a row after which the source is opened again
+	fetchTries    = 3 // failures in a row after which the source is opened again, unless it has messages to keep (sources.Keeper)
+	fetchPatience = 5 // failures in a row after which the backoff grows no more: it may have messages, too
 	trustRecheck  = 100 * time.Millisecond
 	// hangTimeout is longer than a source takes to settle and to close within its deadlines: one that takes longer hangs.
 	hangTimeout = 3 * settleTimeout
@@ -89,6 +90,7 @@ type worker struct {
 	reader    sources.Reader // owned by the worker's goroutine, but for lose
 	closeOnce *sync.Once
 	onClaimed bool
+	unwell    bool   // the source had trouble while a batch was filled; owned by the worker's goroutine
 	onDone    func() // a test's view, or the node's
 }
 

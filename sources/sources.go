@@ -38,6 +38,13 @@ type Reader interface {
 	Close(ctx context.Context) error
 }
 
+// Keeper is optional for a Reader. When Fetch fails several times in a row, a group closes the Reader and opens another, unless
+// Keep is true: because the Reader gets on by itself and holds messages that closing would give back, each with an attempt
+// burnt. Keep is asked between two calls of Fetch.
+type Keeper interface {
+	Keep() bool
+}
+
 // Outcome is what became of one message.
 type Outcome int
 

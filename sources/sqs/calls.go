@@ -25,14 +25,14 @@ type change struct {
 	visibility time.Duration
 }
 
-// refusal is the answer of SQS that one entry of a batch was at fault: to ask again is useless.
+// refusal is the answer of SQS that the receipt of an entry is not good any more, or never was: to ask again is useless.
 type refusal struct{ code, message string }
 
 func (e *refusal) Error() string { return e.code + ": " + e.message }
 
-// entryError is what SQS says about one entry of a batch.
+// entryError is what SQS says about one entry of a batch. Also what is throttled, or lacks a right, is called the sender's fault.
 func entryError(e types.BatchResultErrorEntry) error {
-	if e.SenderFault {
+	if e.SenderFault && slices.Contains(finalCodes, strings.TrimPrefix(aws.ToString(e.Code), codePrefixOld)) {
 		return &refusal{aws.ToString(e.Code), aws.ToString(e.Message)}
 	}
 	return fmt.Errorf("%s: %s", aws.ToString(e.Code), aws.ToString(e.Message))

@@ -30,7 +30,7 @@
 //   - SQS keeps no message invisible for longer than 12 hours after its receipt. It is reported then, and comes again.
 //   - Receives are not cut off when a resource is given back, because what is on its way would be invisible to the next owner for the whole
 //     visibility: what they still bring is given back at once. Source.Close waits for them, for Config.Wait at most.
-//   - Past 120,000 messages in flight a FIFO queue gives nothing and no error; this is noticed and reported.
+//   - Past 120,000 messages in flight a queue gives nothing, and no error to a receive that waits; this is noticed and reported.
 //   - A node that crashes leaves its messages invisible until their visibility ends.
 //
 // # What becomes what

@@ -162,7 +162,7 @@ func (r *reader) extended(la *lane, changes []change, errs []error, sent time.Ti
 	la.due = sent.Add(cfg.Visibility / 3)
 	if trouble != nil {
 		la.due = time.Now().Add(cfg.Visibility / 6) // twice as long as extend takes for soon
-		r.report(fmt.Errorf("the visibility of messages in hand could not be extended: %w", trouble))
+		r.report(aboutExtension, fmt.Errorf("the visibility of messages in hand could not be extended: %w", trouble))
 	}
 	if end, some := la.end(); some && asked == 0 { // nothing may be extended any more
 		la.due = end

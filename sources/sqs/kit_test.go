@@ -202,7 +202,7 @@ type crowded struct{ *sqstest.Server }
 func (c *crowded) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	out, err := c.Server.GetQueueAttributes(ctx, in, o...)
 	if err == nil {
-		out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"] = "5", "120000"
+		out.Attributes["ApproximateNumberOfMessages"], out.Attributes["ApproximateNumberOfMessagesNotVisible"] = "5", "114001"
 	}
 	return out, err
 }

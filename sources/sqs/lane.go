@@ -22,6 +22,7 @@ type entry struct {
 	retries int       // failures reported here that cost no receive
 	until   time.Time // the end of its visibility, or before it
 	since   time.Time // of its receipt, or before it: the end of 12 hours counts from here
+	dealt   time.Time // when it was last handed out
 	payload *payload  // nil: the body is in the message
 
 	message *rebalancer.Message // while it is handed out

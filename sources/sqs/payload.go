@@ -74,7 +74,7 @@ func (r *reader) openPayload(e *entry) {
 		r.mu.Lock()
 		held := !r.closed && r.byID[e.id] == e
 		if held {
-			r.report(&payloadError{e.id, err})
+			r.report(aboutPayload+e.id, &payloadError{e.id, err})
 		}
 		r.mu.Unlock()
 		t := time.NewTimer(rand.N(min(time.Second<<min(n, 10), mostPayloadWait)) + 100*time.Millisecond)

@@ -5,11 +5,13 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go/middleware"
 )
 
 // attemptID names an attempt to receive from a FIFO queue whose outcome is unknown: under the same id SQS gives the same messages
@@ -26,8 +28,8 @@ const attemptLife = 4 * time.Minute
 // ask starts receives for as many messages as may be handed out, beside those that are on their way. A receive costs an attempt, so
 // there are never more than free handlers; and it costs money, so that small ones are made only when none is on its way.
 func (r *reader) ask(max int) {
-	if r.single {
-		if r.polls == 0 && len(r.byID) == 0 {
+	if r.careful() {
+		if r.polls == 0 && max > r.opening && !r.suspected() {
 			r.poll(1)
 		}
 		return
@@ -72,6 +74,31 @@ func (r *reader) attempt(n int) attemptID {
 	return attemptID{id: rand.Text(), most: n, began: time.Now()}
 }
 
+// tries notes when the SDK last tried a call. The visibility of what a receive brings begins no earlier, and, after tries that
+// took their time and failed, a good deal later than the call.
+type tries struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (t *tries) watch(o *sqs.Options) {
+	note := middleware.FinalizeMiddlewareFunc("rebalancer:tries", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		t.mu.Lock()
+		t.last = time.Now()
+		t.mu.Unlock()
+		return next.HandleFinalize(ctx, in)
+	})
+	o.APIOptions = append(slices.Clip(o.APIOptions), func(s *middleware.Stack) error {
+		return s.Finalize.Add(note, middleware.After) // behind what tries again
+	})
+}
+
+func (t *tries) lastOne() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
 // receive does one receive, and puts away what it brings. It is not cut off when the resource is to be given back: a message that was on its
 // way would stay invisible.
 func (r *reader) receive(n int, a attemptID) {
@@ -87,16 +114,18 @@ func (r *reader) receive(n int, a attemptID) {
 		in.ReceiveRequestAttemptId = &a.id
 	}
 	ctx, cancel := context.WithTimeout(r.s.ctx, cfg.Wait+callTimeout)
-	sent := time.Now()
-	out, err := cfg.Client.ReceiveMessage(ctx, in)
+	began := time.Now()
+	tries := &tries{last: began}
+	out, err := cfg.Client.ReceiveMessage(ctx, in, tries.watch)
 	cancel()
+	sent := tries.lastOne()
 
 	r.mu.Lock()
 	r.polls--
 	r.asked -= n
 	signal(r.wake)
 	if err != nil {
-		r.failed(err, a, sent)
+		r.failed(err, a, began)
 		r.mu.Unlock()
 		return
 	}
@@ -106,7 +135,7 @@ func (r *reader) receive(n int, a attemptID) {
 		return
 	}
 	again := r.accept(out.Messages, sent)
-	count := r.q.fifo && r.silent(len(out.Messages))
+	count := r.silent(len(out.Messages))
 	r.mu.Unlock()
 	if len(again) > 0 {
 		r.deleteFinished(again)
@@ -117,12 +146,12 @@ func (r *reader) receive(n int, a attemptID) {
 }
 
 // failed notes why a receive failed. Of receives that ran side by side one is enough to report.
-func (r *reader) failed(err error, a attemptID, sent time.Time) {
+func (r *reader) failed(err error, a attemptID, began time.Time) {
 	if a.id != "" && !answered(err) {
 		r.attempts = append(r.attempts, a)
 	}
-	if !r.closed && !sent.Before(r.told) {
-		r.report(fmt.Errorf("receive: %w", resourceError(err)))
+	if !r.closed && !began.Before(r.told) {
+		r.report(aboutReceive, fmt.Errorf("receive: %w", resourceError(err)))
 	}
 }
 
@@ -205,17 +234,4 @@ func (r *reader) admit(la *lane, e *entry) {
 		r.opening++
 		r.openers.Go(func() { r.openPayload(e) })
 	}
-}
-
-// noteCounts: a message that was received so often that this may be its last time is worked alone, so that a process that dies of
-// it takes no other message with it to the dead-letter queue. Until the first that is not so, receives are for one message.
-func (r *reader) noteCounts(ms []types.Message) {
-	most := r.q.maxReceives
-	if most == 0 || len(ms) == 0 {
-		return
-	}
-	r.single = slices.ContainsFunc(ms, func(m types.Message) bool {
-		count := number(attribute(&m, types.MessageSystemAttributeNameApproximateReceiveCount))
-		return count > 1 && count >= most-1
-	})
 }

@@ -42,12 +42,13 @@ type reader struct {
 
 	polls    int // receives that run
 	asked    int // messages that they may bring
-	single   bool
 	attempts []attemptID
-	trouble  error     // for the next Fetch
+	troubles []trouble // for the next Fetch
 	told     time.Time // when a Fetch last returned trouble
-	empty    int       // receives in a row that brought nothing
-	counted  time.Time // when the messages in flight were last counted
+
+	carefulTo time.Time // until then one message is received at a time, see suspect.go
+	empty     int       // receives in a row that brought nothing
+	counted   time.Time // when the messages in flight were last counted
 
 	wakeAt   time.Time // when the keeper looks again; zero: not before it is kicked
 	finished map[string]finished
@@ -61,9 +62,10 @@ func newReader(s *Source, q queue, c *rebalancer.Claim) *reader {
 		wake: make(chan struct{}, 1), kick: make(chan struct{}, 1),
 		stop: make(chan struct{}), kept: make(chan struct{}), hurry: make(chan struct{}),
 		lanes: map[string]*lane{}, byID: map[string]*entry{}, out: map[*rebalancer.Message]*entry{},
-		single: q.maxReceives > 0, finished: map[string]finished{},
+		finished: map[string]finished{},
 	}
 	r.life, r.endLife = context.WithCancel(s.ctx)
+	r.beCareful()
 	go r.keep()
 	return r
 }
@@ -119,8 +121,7 @@ func (r *reader) take(most, handlers int) ([]*rebalancer.Message, error) {
 		r.handedOut(len(ms))
 		return ms, nil
 	}
-	if err := r.trouble; err != nil {
-		r.trouble, r.told = nil, time.Now()
+	if err := r.tell(); err != nil {
 		return nil, err
 	}
 	r.ask(max(most, handlers-r.working()))
@@ -142,6 +143,7 @@ func (r *reader) working() int { return len(r.out) - r.reported }
 // deal hands out messages of the lanes that are ready, one of each before a second of any.
 func (r *reader) deal(max int) []*rebalancer.Message {
 	var ms []*rebalancer.Message
+	var waiting []*lane // for a suspect to be settled
 	for len(ms) < max && len(r.ready) > 0 {
 		la := r.ready[0]
 		r.ready[0] = nil
@@ -151,11 +153,22 @@ func (r *reader) deal(max int) []*rebalancer.Message {
 			continue
 		}
 		if e := la.next(r.s.cfg.GroupAhead); e != nil {
-			e.message = r.newMessage(e)
+			if r.q.suspect(e.count) && r.suspectAtWork() {
+				la.queued = true
+				waiting = append(waiting, la)
+				continue
+			}
+			e.message, e.dealt = r.newMessage(e), time.Now()
 			r.out[e.message] = e
 			ms = append(ms, e.message)
 			r.queue(la)
+			if r.q.suspect(e.count) { // which those that wait wait for
+				time.AfterFunc(r.s.cfg.suspicion(), func() { signal(r.wake) })
+			}
 		}
+	}
+	if len(waiting) > 0 {
+		r.ready = append(waiting, r.ready...)
 	}
 	return ms
 }
@@ -242,14 +255,20 @@ func (r *reader) lose(la *lane, why error) {
 	if r.q.fifo {
 		err = fmt.Errorf("message group %q: %w", la.group, err)
 	}
-	r.report(err)
-	signal(r.wake)
+	r.report(aboutLane+la.group, err)
 }
 
-// report keeps an error for the next Fetch.
-func (r *reader) report(err error) {
-	r.trouble = err
-	signal(r.wake)
+// Keep is true while messages are in hand whose visibility is kept up: whatever the trouble is, closing would burn a receive of each, and opening again
+// would not end it. Without any, another node may get on better.
+func (r *reader) Keep() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.byID {
+		if !e.stale {
+			return true
+		}
+	}
+	return false
 }
 
 // Close ends a Fetch and the opening of payloads, stops and joins the extensions, and gives back what is in hand: for each group of a FIFO queue the last first. What a receive

@@ -163,6 +163,29 @@ func rules() []rule {
 			p.change(url, 0, slices.Concat(ms[:3], ms[4:])...)
 			p.receive(sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 2}, "00", "01")
 		}},
+		{"a receive takes all it can of one group before it takes of another", false, func(p *play) {
+			url := p.create("q.fifo", nil)
+			for i := range 6 {
+				p.send(url, "g", fmt.Sprintf("g%d", i))
+				p.send(url, "h", fmt.Sprintf("h%d", i))
+			}
+			p.receive(sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 10}, "g0", "g1", "g2", "g3", "g4", "g5", "h0", "h1", "h2", "h3")
+		}},
+		{"what is redriven into a FIFO queue is sent there at that moment, known by its id, and behind what is there", false, func(p *play) {
+			dead := p.create("dead.fifo", nil)
+			url := p.create("q.fifo", map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead.fifo", 1)})
+			p.send(url, "g", "1")
+			first := p.receive(sqs.ReceiveMessageInput{QueueUrl: &url, VisibilityTimeout: 30}, "1")
+			time.Sleep(time.Minute)
+			p.send(dead, "g", "0")
+			p.receive(sqs.ReceiveMessageInput{QueueUrl: &url})
+			ms := p.receive(sqs.ReceiveMessageInput{QueueUrl: &dead, MaxNumberOfMessages: 2}, "0", "1")
+			was, is := first[0].Attributes, ms[1].Attributes
+			if *ms[1].MessageId != *first[0].MessageId || is["MessageGroupId"] != "g" || is["MessageDeduplicationId"] != *first[0].MessageId ||
+				is["SequenceNumber"] <= ms[0].Attributes["SequenceNumber"] || is["SentTimestamp"] == was["SentTimestamp"] {
+				p.t.Errorf("was %v, is %v", was, is)
+			}
+		}},
 		{"an attempt id gives the same messages again", false, func(p *play) {
 			url := p.create("q.fifo", nil)
 			p.send(url, "g", "1")
@@ -222,20 +245,27 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestLimits: what is beyond the limit of messages in flight is refused by a standard queue, and passed over in silence by a FIFO queue.
+// TestLimits: what is beyond the limit of messages in flight is passed over in silence, but for a receive from a standard queue that does not wait, which
+// is refused.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s := sqstest.New()
-	for _, name := range []string{"q", "q.fifo"} {
-		s.Create(name, nil)
-		s.Limit(name, 1)
-		s.Send(name, "g", "1")
-		s.Send(name, "h", "2")
-		for i := range 2 {
-			out, err := s.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(sqstest.URL(name))})
-			if refused := err != nil; refused != (i == 1 && name == "q") || !refused && len(out.Messages) != 1-i {
-				t.Errorf("%s: receive %d: %+v, %v", name, i, out, err)
+	for _, c := range []struct {
+		name    string
+		wait    int32
+		refused bool
+	}{{"q", 0, true}, {"q", 1, false}, {"q.fifo", 0, false}, {"q.fifo", 1, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := sqstest.New()
+			s.Create(c.name, nil)
+			s.Limit(c.name, 1)
+			s.Send(c.name, "g", "1")
+			s.Send(c.name, "h", "2")
+			for i := range 2 {
+				out, err := s.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(sqstest.URL(c.name)), WaitTimeSeconds: c.wait})
+				if refused := err != nil; refused != (i == 1 && c.refused) || !refused && len(out.Messages) != 1-i {
+					t.Errorf("%+v: receive %d: %+v, %v", c, i, out, err)
+				}
 			}
-		}
+		})
 	}
 }

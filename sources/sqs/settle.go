@@ -356,7 +356,7 @@ func (r *reader) retryJobs(ctx context.Context, jobs []job) []error {
 }
 
 func retryDelay(j job) time.Duration {
-	d := j.s.Delay
+	d := max(j.s.Delay, 0)
 	if j.s.Outcome == sources.Reject { // left to the redrive policy
 		d = min(time.Second<<min(j.entry.count, 20), mostDelay)
 	}

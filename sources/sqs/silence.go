@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	mostInFlight = 120_000 // of one queue; past it a FIFO queue gives nothing, and no error either
+	// mostInFlight of one queue; past it a receive that waits gives nothing, and no error either. SQS counts about, so that less is as bad.
+	mostInFlight = 120_000
+	nearlyMost   = mostInFlight * 95 / 100
 	silentPolls  = 3
 	countEvery   = time.Minute
 )
@@ -29,7 +31,7 @@ func (r *reader) silent(n int) bool {
 	return true
 }
 
-// countInFlight reports a FIFO queue that gives nothing because too much of it is in flight.
+// countInFlight reports a queue that gives nothing because too much of it is in flight.
 func (r *reader) countInFlight() {
 	waiting, inFlight := types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
 	a, err := r.s.attributes(context.WithoutCancel(r.s.ctx), r.q.url, waiting, inFlight)
@@ -38,10 +40,10 @@ func (r *reader) countInFlight() {
 	}
 	w, _ := strconv.Atoi(a[string(waiting)])
 	n, _ := strconv.Atoi(a[string(inFlight)])
-	if w == 0 || n < mostInFlight {
+	if w == 0 || n < nearlyMost {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report(fmt.Errorf("%d messages wait, but SQS gives none while %d are in flight: others hold them, or they were left by consumers that died", w, n))
+	r.report(aboutSilence, fmt.Errorf("%d messages wait, but SQS gives none while %d are in flight: others hold them, or they were left by consumers that died", w, n))
 }

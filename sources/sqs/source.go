@@ -37,6 +37,7 @@ var (
 	_ sources.Lagger     = (*Source)(nil)
 	_ sources.Discoverer = (*Source)(nil)
 	_ sources.Prefetcher = (*Source)(nil)
+	_ sources.Keeper     = (*reader)(nil)
 )
 
 // New makes a source. It does no I/O and returns all that is wrong with its configuration.

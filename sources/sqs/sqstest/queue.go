@@ -82,6 +82,9 @@ func (q *queue) counts(now time.Time) (visible, inFlight int) {
 	return len(q.messages) - len(q.flying), len(q.flying)
 }
 
+// number is the sequence number of what was put into a FIFO queue last.
+func (q *queue) number() string { return fmt.Sprintf("%020d", q.sequence) }
+
 // find is the message with a receipt that is its latest, or nil.
 func (q *queue) find(receipt string) *message {
 	id, _, _ := strings.Cut(receipt, "#")
@@ -121,9 +124,20 @@ func (q *queue) candidates(now time.Time) iter.Seq[*message] {
 		locked[m.group] = q.fifo
 	}
 	return func(yield func(*message) bool) {
-		for _, m := range q.messages {
-			if !m.inFlight(now) && !locked[m.group] && !yield(m) {
-				return
+		taken := map[string]bool{}
+		for i, first := range q.messages {
+			if first.inFlight(now) || locked[first.group] || taken[first.group] {
+				continue
+			}
+			of := q.messages[i : i+1]
+			if q.fifo { // as many of this group as there are, before another
+				taken[first.group] = true
+				of = q.messages[i:]
+			}
+			for _, m := range of {
+				if m.group == first.group && !m.inFlight(now) && !yield(m) {
+					return
+				}
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (s *Server) tryReceive(in *sqs.ReceiveMessageInput, most int) (ms []types.M
 	}
 	given := q.replay(in.ReceiveRequestAttemptId, now, visibility)
 	if given == nil {
-		if given, err = s.receive(q, now, visibility, most); err != nil {
+		if given, err = s.receive(q, now, visibility, most, in.WaitTimeSeconds == 0); err != nil {
 			return nil, nil, 0, err
 		}
 		if in.ReceiveRequestAttemptId != nil && len(given) > 0 {
@@ -103,13 +103,13 @@ func (q *queue) replay(id *string, now time.Time, visibility time.Duration) []*m
 }
 
 // receive takes messages that may be given, and moves to the dead-letter queue what was received too often.
-func (s *Server) receive(q *queue, now time.Time, visibility time.Duration, most int) ([]*message, error) {
+func (s *Server) receive(q *queue, now time.Time, visibility time.Duration, most int, short bool) ([]*message, error) {
 	deadName, times := q.redrive()
 	dead := s.queues[deadName]
 	_, inFlight := q.counts(now)
 	var given, over []*message
 	refused := false
-	for m := range q.candidates(now) {
+	for m := range q.candidates(now) { // which does not change meanwhile
 		if len(given) == most {
 			break
 		}
@@ -129,10 +129,15 @@ func (s *Server) receive(q *queue, now time.Time, visibility time.Duration, most
 	for _, m := range over {
 		q.remove(m)
 		m.source, m.count, m.receipt = ARN(q.name), 0, ""
-		dead.insertSent(m)
+		if dead.fifo {
+			dead.sequence++
+			m.sent, m.dedup, m.sequence = now, m.id, dead.number()
+		}
+		dead.messages = append(dead.messages, m)
+		dead.byID[m.id] = m
 		dead.wake()
 	}
-	if refused && len(given) == 0 && !q.fifo {
+	if refused && len(given) == 0 && short && !q.fifo {
 		return nil, Error("OverLimit", "too many messages in flight")
 	}
 	return given, nil

@@ -72,7 +72,7 @@ func (s *Server) send(in *sqs.SendMessageInput, unique bool) (*sqs.SendMessageOu
 			return first.m.answer(), nil
 		}
 		q.sequence++
-		m.sequence = fmt.Sprintf("%020d", q.sequence)
+		m.sequence = q.number()
 		q.seen[m.dedup] = seenID{now, m}
 	}
 	q.messages = append(q.messages, m)

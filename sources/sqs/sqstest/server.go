@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -235,14 +234,4 @@ func Error(code, format string, args ...any) error {
 func sum(s string) string {
 	h := md5.Sum([]byte(s)) // what the protocol has, not for safety
 	return hex.EncodeToString(h[:])
-}
-
-// insertSent puts a message into a queue by when it was sent, which is where a redriven one belongs.
-func (q *queue) insertSent(m *message) {
-	i := len(q.messages)
-	for i > 0 && q.fifo && q.messages[i-1].sent.After(m.sent) {
-		i--
-	}
-	q.messages = slices.Insert(q.messages, i, m)
-	q.byID[m.id] = m
 }

@@ -20,6 +20,7 @@ const (
 	sizeAttribute    = "ExtendedPayloadSize"
 	sizeAttributeOld = "SQSLargePayloadSize"
 	mostPayloadWait  = 30 * time.Second
+	mostFailing      = 32               // payloads that cannot be opened, beside which others are received
 	payloadTimeout   = 30 * time.Second // for one try to open a payload
 )
 
@@ -62,7 +63,8 @@ func (r *reader) payloadOf(e *entry) *payload {
 // missing are troubles of the resource, and no handler's failure. An object that is not there is its message's own trouble.
 func (r *reader) openPayload(e *entry) {
 	p := e.payload
-	for n := 0; ; n++ {
+	n := 0
+	for ; ; n++ {
 		rc, err := r.openOnce(p)
 		missing := errors.Is(err, fs.ErrNotExist)
 		if err == nil || missing {
@@ -74,6 +76,10 @@ func (r *reader) openPayload(e *entry) {
 		r.mu.Lock()
 		held := !r.closed && r.byID[e.id] == e
 		if held {
+			if n == 0 {
+				r.failing++
+				signal(r.wake)
+			}
 			r.report(aboutPayload+e.id, &payloadError{e.id, err})
 		}
 		r.mu.Unlock()
@@ -91,6 +97,9 @@ func (r *reader) openPayload(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.opening--
+	if n > 0 {
+		r.failing--
+	}
 	e.opening = false
 	if r.closed || r.byID[e.id] != e {
 		p.close()

@@ -29,12 +29,12 @@ const attemptLife = 4 * time.Minute
 // there are never more than free handlers; and it costs money, so that small ones are made only when none is on its way.
 func (r *reader) ask(max int) {
 	if r.careful() {
-		if r.polls == 0 && max > r.opening && !r.suspected() {
+		if r.polls == 0 && max > r.awaited() && !r.suspected() {
 			r.poll(1)
 		}
 		return
 	}
-	for want := max - r.asked - r.opening; want >= batchSize || want > 0 && r.polls == 0; {
+	for want := max - r.asked - r.awaited(); want >= batchSize || want > 0 && r.polls == 0; {
 		n := min(want, batchSize)
 		if !r.poll(n) {
 			return
@@ -42,6 +42,10 @@ func (r *reader) ask(max int) {
 		want -= n
 	}
 }
+
+// awaited is how many messages will soon want a handler: those whose payload is being opened. Some of which that failed do not count, so that what is
+// the matter with them keeps no others from being worked.
+func (r *reader) awaited() int { return r.opening - min(r.failing, mostFailing) }
 
 // poll starts one receive.
 func (r *reader) poll(n int) bool {

@@ -39,6 +39,7 @@ type reader struct {
 	ready    []*lane
 	places   int // lanes that there were
 	opening  int // entries whose payload is being opened
+	failing  int // those of them for which that failed at least once
 
 	polls    int // receives that run
 	asked    int // messages that they may bring

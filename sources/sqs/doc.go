@@ -23,10 +23,17 @@
 //
 // # Limits
 //
-//   - A receive counts as an attempt, so that no more is received than there are free handlers; a group with Concurrency 1 receives one message at a
-//     time. Set Concurrency, or use ConsumeBatch (for FIFO queues with Config.GroupAhead), to have ten in one call.
+//   - A receive counts as an attempt, so that there is none without a free handler; a group with Concurrency 1 receives one message at a
+//     time. Set Concurrency, or use ConsumeBatch (for FIFO queues with Config.GroupAhead), to have ten in one call. From a FIFO queue one receive takes as
+//     many of one message group as it can: up to ten for each handler are in hand, of which one is worked and the others wait.
+//   - A message that fails stays in hand, and is tried again by this node; SQS makes no retries, which would burn a receive each. It takes no handler's place
+//     meanwhile, but of those that wait to be tried again there are at most four for each handler, or 32: when something that all of
+//     them need is down, the others stay in the queue with their receives.
 //   - A message that is given back, by a node that stops or a resource that moves, has burnt one receive. The maxReceiveCount of a redrive policy should leave
-//     room for a few, 10 rather than 3. Where the next receive may be a message's last it is worked alone, so that a process that dies of it takes no other with it.
+//     room for a few, 10 rather than 3. Where the next receive may be a message's last it is received alone, and worked beside no other of which that
+//     is true, so that a process that dies of it takes no other with it. As nobody knows what a process left that died, receives from a queue with a redrive
+//     policy are for one message at a time until Config.Visibility and Config.Wait have passed since it was opened, some 50 s, and
+//     likewise after each such message. Where so much waits that what was left comes later than that, several may come together.
 //   - SQS keeps no message invisible for longer than 12 hours after its receipt. It is reported then, and comes again.
 //   - Receives are not cut off when a resource is given back, because what is on its way would be invisible to the next owner for the whole
 //     visibility: what they still bring is given back at once. Source.Close waits for them, for Config.Wait at most.
@@ -49,7 +56,7 @@
 //
 //	Done       deleted; in a standard queue ten at a time, which wait for each other for Config.Linger at most
 //	Release    stays in hand until Close gives back everything with a visibility of 0, of each group the last first
-//	Retry      standard: visible again after the delay and some jitter, 1 s at least; FIFO: delivered again by this node
+//	Retry      standard: visible again after the delay and some jitter, 1 s at least; FIFO: delivered again by this node. No group asks for it
 //	Reject     sent to Config.DeadLetter with the attributes rebalancer-error, -queue, -id and -attempt, then deleted; with Config.Redrive left
 //	           to SQS, by a visibility that grows
 //

@@ -57,6 +57,7 @@ func TestQueueIsNeverFreeWhilePrefetchChanges(t *testing.T) {
 		for range 10 {
 			s := b.source(nil)
 			r := open(t, s, "q")
+			ms := fetch(t, r, 1) // the queue is consumed from the first Fetch on
 			done, free := make(chan struct{}), make(chan int, 1)
 			go func() {
 				n := 0
@@ -73,7 +74,8 @@ func TestQueueIsNeverFreeWhilePrefetchChanges(t *testing.T) {
 				}
 			}()
 			for range 10 { // after the first of them the careful start ends
-				settle(t, r, sources.Done, fetch(t, r, 1)...)
+				settle(t, r, sources.Done, ms...)
+				ms = fetch(t, r, 1)
 			}
 			close(done)
 			if n := <-free; n > 0 {

@@ -35,7 +35,7 @@ type Config struct {
 	// crashed leaves its messages lying, so it should be about the group's TTL. It is extended at a third of it for everything in
 	// hand, whatever the handler takes. Whole seconds, 3 s to 1 h. Defaults to DefaultVisibility.
 	Visibility time.Duration
-	// Wait is how long a receive waits for messages. Close may take as long, see Source.Close. Whole seconds, 1 s to 20 s, and at most
+	// Wait is how long a receive waits for messages. Close may take as long and some 10 s, see Source.Close. Whole seconds, 1 s to 20 s, and at most
 	// two thirds of Visibility. Defaults to DefaultWait, or less where Visibility is short.
 	Wait time.Duration
 	// Linger is how long the deletion of messages of a standard queue waits for others, so that ten are deleted at once. It waits
@@ -48,7 +48,9 @@ type Config struct {
 	// Defaults to none: unless Redrive is set, a message that is given up stays.
 	DeadLetter string
 	// Redrive leaves messages that are given up to the queue's own redrive policy: such a message is given back, with a growing
-	// delay, and SQS moves it once its receives are used up. Not for FIFO queues, where it would burn the receives of those behind it
+	// delay, and SQS moves it once its receives are used up. Each time that it comes its handler is tried again, up to the attempt
+	// Retry.Attempts of the group, where the first is the number of its receives: with 1 each receive is one try. Before the last
+	// receive giving it up counts as one more failure. Not for FIFO queues, where it would burn the receives of those behind it
 	// too, and not with DeadLetter. Defaults to false.
 	Redrive bool
 	// GroupAhead is how many messages of one message group of a FIFO queue are handed out before the first of them is settled. Above 1

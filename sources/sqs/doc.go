@@ -36,7 +36,7 @@
 //     likewise after each such message. Where so much waits that what was left comes later than that, several may come together.
 //   - SQS keeps no message invisible for longer than 12 hours after its receipt. It is reported then, and comes again.
 //   - Receives are not cut off when a resource is given back, because what is on its way would be invisible to the next owner for the whole
-//     visibility: what they still bring is given back at once. Source.Close waits for them, for Config.Wait at most.
+//     visibility: what they still bring is given back at once. Source.Close waits for them, for Config.Wait and some 10 s at most.
 //   - Past 120,000 messages in flight a queue gives nothing, and no error to a receive that waits; this is noticed and reported.
 //   - A node that crashes leaves its messages invisible until their visibility ends.
 //
@@ -58,7 +58,7 @@
 //	Release    stays in hand until Close gives back everything with a visibility of 0, of each group the last first
 //	Retry      standard: visible again after the delay and some jitter, 1 s at least; FIFO: delivered again by this node. No group asks for it
 //	Reject     sent to Config.DeadLetter with the attributes rebalancer-error, -queue, -id and -attempt, then deleted; with Config.Redrive left
-//	           to SQS, by a visibility that grows
+//	           to SQS, by a visibility that grows; it fails with sources.ErrRedelivered while receives are left
 //
 // # What to set up
 //

@@ -264,6 +264,9 @@ func (r *reader) finish(p *plan, jobs []job, errs []error) {
 			p.fail(j.index, fmt.Errorf("sqs: message %q of %q: %w", e.id, r.q.name, err))
 			continue
 		}
+		if j.s.Outcome == sources.Reject && r.s.cfg.Redrive && e.count < r.q.maxReceives {
+			p.fail(j.index, fmt.Errorf("sqs: message %q of %q: %w: of its %d receives this was number %d", e.id, r.q.name, sources.ErrRedelivered, r.q.maxReceives, e.count))
+		}
 		switch done := j.s.Outcome == sources.Done; {
 		case e.used == "": // no deletion was asked for
 		case e.used != e.receipt:

@@ -310,7 +310,10 @@ func TestRedrive(t *testing.T) {
 			} else {
 				last = d
 			}
-			s.settle(r, sources.Reject, ms...)
+			err := r.Settle(t.Context(), settlements(sources.Reject, ms...)) // it is given up the last time, and not before
+			if more := i < 2; more != (err != nil) || more != errors.Is(err, sources.ErrRedelivered) {
+				t.Errorf("rejection %d: %v", i+1, err)
+			}
 		}
 		s.none(r, time.Hour)
 		s.left("dead", "1")

@@ -20,6 +20,9 @@ import (
 // callTimeout bounds every call that does not wait for messages: a server that is frozen still accepts connections.
 const callTimeout = 10 * time.Second
 
+// closeGrace is how long Close waits for calls that it cut off.
+const closeGrace = time.Second
+
 // Source reads queues of SQS. It is safe for concurrent use.
 type Source struct {
 	cfg  Config
@@ -56,19 +59,31 @@ func (s *Source) DeadLetters() bool { return s.cfg.DeadLetter != "" || s.cfg.Red
 // Prefetch is false: a receive costs an attempt.
 func (s *Source) Prefetch() bool { return false }
 
-// Close waits for the receives that are still on their way, for Config.Wait and a few seconds at most, and gives back what they
-// bring: a receive that is cut off can swallow messages until their visibility ends. It does not close Client.
+// Close waits for the receives that are still on their way, for Config.Wait and 10 s at most, and gives back what they
+// bring: a receive that is cut off can swallow messages until their visibility ends. Then it cuts them off, and fails when a
+// client does not heed that within a second. It does not close Client.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	defer s.cancel()
 	ended := make(chan struct{})
 	go func() { s.polls.Wait(); close(ended) }()
-	t := time.AfterFunc(s.cfg.Wait+2*callTimeout, s.cancel)
+	t := time.NewTimer(s.cfg.Wait + callTimeout)
 	defer t.Stop()
-	<-ended
+	select {
+	case <-ended:
+		return nil
+	case <-t.C:
+	}
 	s.cancel()
-	return nil
+	t.Reset(closeGrace)
+	select {
+	case <-ended:
+		return nil
+	case <-t.C:
+		return errors.New("sqs: close: calls of Config.Client went on although their contexts had ended; what they bring comes again when its visibility ends")
+	}
 }
 
 // begin counts a receive; false when the source is closed.

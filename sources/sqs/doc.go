@@ -14,7 +14,7 @@
 // burn a receive of each message behind it too. When it is given up it goes to the dead-letter queue, with its group and with its id as deduplication id, and
 // those behind it go on; where there is none it holds up its group, and is reported.
 //
-// When no extension of a group is answered until a sixth of the visibility before its end, or SQS refuses one, the group is lost: nothing more of it is started
+// When no extension of a group is answered until a sixth of the visibility before its end, or SQS refuses one, or a deletion, the group is lost: nothing more of it is started
 // or deleted, and it comes again when its visibility ends. A handler of it that runs goes on: what it finishes is not worked again when it
 // comes again to this node. Between its end and that moment another consumer may get it, as with every lease; the fence tells whose
 // work is the older.

@@ -47,6 +47,8 @@ type lane struct {
 	calling chan struct{} // closed when the extension that runs has ended; nil: none runs
 	lost    bool
 	queued  bool // among the reader's ready lanes
+
+	finishing int // messages that came again after they were worked, and are being deleted: nothing is handed out before
 }
 
 // before orders sequence numbers, which are decimal numbers of up to 20 digits and more.
@@ -76,7 +78,7 @@ func (la *lane) remove(e *entry) {
 // next is the entry that may be handed out now, nil when there is none: all before it are handed out, at most ahead of them are
 // still worked.
 func (la *lane) next(ahead int) *entry {
-	if la.lost {
+	if la.lost || la.finishing > 0 {
 		return nil
 	}
 	working := 0

@@ -143,6 +143,7 @@ func (r *reader) receive(n int, a attemptID) {
 	r.mu.Unlock()
 	if len(again) > 0 {
 		r.deleteFinished(again)
+		r.goOn(again)
 	}
 	if count {
 		r.countInFlight()
@@ -197,9 +198,12 @@ func (r *reader) accept(ms []types.Message, sent time.Time) (finished []*entry) 
 	}
 	for _, m := range ms {
 		e := r.newEntry(m, sent)
-		if _, ok := r.finished[e.id]; ok {
+		_, again := r.finished[e.id]
+		if again {
 			finished = append(finished, e)
-			continue
+			if !r.q.fifo {
+				continue
+			}
 		}
 		key := e.id
 		if r.q.fifo {
@@ -213,6 +217,11 @@ func (r *reader) accept(ms []types.Message, sent time.Time) (finished []*entry) 
 		}
 		if la.lost { // it is ours again, but for what was handed out of it and does not come again
 			la.lost, la.due = false, due
+		}
+		if again { // those behind it wait until it is deleted
+			e.lane = la
+			la.finishing++
+			continue
 		}
 		if due.Before(la.due) {
 			la.due = due

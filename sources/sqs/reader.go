@@ -203,7 +203,7 @@ func (r *reader) drop(e *entry) {
 		delete(r.out, e.message)
 	}
 	e.lane.remove(e)
-	if len(e.lane.entries) == 0 {
+	if len(e.lane.entries) == 0 && e.lane.finishing == 0 {
 		r.forget(e.lane)
 	}
 }
@@ -249,7 +249,7 @@ func (r *reader) lose(la *lane, why error) {
 		e.stale = true
 		la.entries = append(la.entries, e)
 	}
-	if len(la.entries) == 0 {
+	if len(la.entries) == 0 && la.finishing == 0 {
 		r.forget(la)
 	}
 	err := fmt.Errorf("%d messages were lost and will come again: %w", len(held), why)

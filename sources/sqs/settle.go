@@ -310,6 +310,9 @@ func (r *reader) settledAnyway(j job, err error) error {
 	if errors.As(err, &no) {
 		r.mu.Lock()
 		r.remember(j.entry.id, j.s.Outcome == sources.Done)
+		if r.q.fifo && len(j.entry.lane.entries) > 1 { // those behind it are not to be deleted before it
+			r.lose(j.entry.lane, fmt.Errorf("message %q: deletion refused: %w", j.entry.id, err))
+		}
 		r.mu.Unlock()
 		return nil
 	}
@@ -337,6 +340,28 @@ func (r *reader) deleteFinished(entries []*entry) {
 	}
 	r.mu.Unlock()
 	r.deletePayloads(empty)
+}
+
+// goOn lets the groups go on whose finished messages are deleted. One that could not be deleted would come again behind those that are deleted now: its
+// group is given up.
+func (r *reader) goOn(finished []*entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range finished {
+		la := e.lane
+		if la == nil { // of a standard queue
+			continue
+		}
+		la.finishing--
+		switch {
+		case !e.deleted && len(la.entries) > 0:
+			r.lose(la, fmt.Errorf("message %q was worked, and could not be deleted", e.id))
+		case len(la.entries) == 0 && la.finishing == 0:
+			r.forget(la)
+		default:
+			r.queue(la)
+		}
+	}
 }
 
 // retryJobs has SQS deliver messages again after a delay. It is never 0, which would make a message that always fails go round as

@@ -163,14 +163,14 @@ func (s *Server) Twice(name, body string) {
 	q.wake()
 }
 
-// Expire ends the visibility of everything in flight in a queue.
-func (s *Server) Expire(name string) {
+// Expire ends the visibility of what is in flight in a queue: of the messages with these bodies, or without any of all.
+func (s *Server) Expire(name string, bodies ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[name]
 	now := time.Now()
 	for _, m := range q.messages {
-		if m.inFlight(now) {
+		if m.inFlight(now) && (len(bodies) == 0 || slices.Contains(bodies, m.body)) {
 			m.visibleAt = now
 		}
 	}

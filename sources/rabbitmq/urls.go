@@ -17,7 +17,25 @@ type host struct {
 	name  string // of the host, for TLS
 	vhost string
 	tls   bool
-	sasl  []amqp.Authentication
+	sasl  []amqp.Authentication // to be used by way of logins
+}
+
+// logins are copies of the ways to log in: the client library takes the passwords out of those that it was given, once they were used.
+func (h host) logins() []amqp.Authentication {
+	ways := make([]amqp.Authentication, len(h.sasl))
+	for i, way := range h.sasl {
+		switch way := way.(type) {
+		case *amqp.PlainAuth:
+			fresh := *way
+			ways[i] = &fresh
+		case *amqp.AMQPlainAuth:
+			fresh := *way
+			ways[i] = &fresh
+		default:
+			ways[i] = way
+		}
+	}
+	return ways
 }
 
 // parseURLs reads the URLs. No error holds a password, nor what may be a part of one.

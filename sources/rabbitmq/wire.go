@@ -53,8 +53,8 @@ func (s *settings) connect(ctx context.Context, h host, name string) (*conn, err
 	}
 	if err != nil {
 		_ = tcp.Close()
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("no answer within %v: %w", s.DialTimeout, err)
+		if ctx.Err() != nil { // what the client library makes of a connection that we closed, such as a refusal, tells nothing
+			return nil, fmt.Errorf("no answer within %v: %w", s.DialTimeout, ctx.Err())
 		}
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *settings) handshake(ctx context.Context, h host, w *wire, name string) 
 		return nil, err
 	}
 	ac, err := amqp.Open(w, amqp.Config{
-		SASL: h.sasl, Vhost: h.vhost, Heartbeat: s.Heartbeat, Locale: "en_US",
+		SASL: h.logins(), Vhost: h.vhost, Heartbeat: s.Heartbeat, Locale: "en_US",
 		Properties: amqp.Table{"product": "rebalancer", "platform": "golang", "connection_name": name},
 	})
 	if err != nil {

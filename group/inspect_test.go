@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 )
@@ -25,6 +26,7 @@ func TestWarningsOfTheStore(t *testing.T) {
 		r := w.start(cfg, nil)
 		r.wait("the warning", func(s Status) bool { return slices.Equal(s.Warnings, []string{"unsafe under failover"}) })
 		w.idle()
+		synctest.Wait() // the event comes after the status
 		if e, ok := w.event("a", KindStore); !ok || e.Reason != "unsafe under failover" {
 			t.Errorf("event: %+v", e)
 		}

@@ -137,12 +137,14 @@ func (f *flusher) writeWithin(ctx context.Context, l *live, force bool) bool {
 }
 
 // last is the write of a reader that closes. Where nothing can be on its way, nothing shall be sent for what is acknowledged now: it would be
-// returned unworked. No acknowledgement comes between the look and the cancellation, whose answer is not waited for.
+// returned unworked. No acknowledgement comes between the look and the cancellation, whose answer is not waited for. But where something is
+// left in hand the consumer stays until the channel is closed: the broker says that it is, and puts back what was in hand a moment later. Whoever finds
+// the queue without a consumer in that moment starts beyond it.
 func (f *flusher) last(l *live) {
 	f.send.Lock()
 	defer f.send.Unlock()
 	f.r.mu.Lock()
-	spent := f.r.live == l && l.spent()
+	spent := f.r.live == l && l.spent() && l.window.finished()
 	f.r.mu.Unlock()
 	if spent { // unanswered: until the channel is closed others might take the queue, which has no consumer then, for free
 		_ = l.ch.Cancel(l.tag, true)

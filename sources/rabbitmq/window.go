@@ -180,6 +180,9 @@ func (w *window) finish(i int, now time.Time) {
 	}
 }
 
+// finished tells whether all that was delivered is settled.
+func (w *window) finished() bool { return w.low == len(w.list) }
+
 // pending is how many are settled in a row from the lowest on.
 func (w *window) pending() int { return w.low - w.head }
 

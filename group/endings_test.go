@@ -29,14 +29,20 @@ func (r *deafSettle) Settle(ctx context.Context, _ []sources.Settlement) error {
 	return ctx.Err()
 }
 
+// hanging is a settler in the middle of a call that nobody answers.
+func hanging(wk *worker) (*settler, *deafSettle) {
+	r := &deafSettle{began: make(chan struct{}), ended: make(chan struct{})}
+	s := newSettler(wk, r)
+	s.add(done("1")[0])
+	<-r.began
+	return s, r
+}
+
 // TestLossEndsASettlementInProgress: what it has not settled yet is another node's by now.
 func TestLossEndsASettlementInProgress(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		wk, _ := loneWorker(w, nil)
-		r := &deafSettle{began: make(chan struct{}), ended: make(chan struct{})}
-		s := newSettler(wk, r)
-		s.add(done("1")[0])
-		<-r.began
+		s, r := hanging(wk)
 		lost := time.Now()
 		wk.lose()
 		<-r.ended

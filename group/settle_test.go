@@ -188,10 +188,7 @@ func TestSettleGivesUpAfterGrace(t *testing.T) {
 func TestStopEndsASettlementInProgressAfterGrace(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		wk, _ := loneWorker(w, nil)
-		r := &deafSettle{began: make(chan struct{}), ended: make(chan struct{})}
-		s := newSettler(wk, r)
-		s.add(done("1")[0])
-		<-r.began
+		s, _ := hanging(wk)
 		began := time.Now()
 		s.stop()
 		if d := time.Since(began); d != DefaultGrace {

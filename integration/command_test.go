@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 )
 
 // slow writes begin, works until it is told to end or a second has passed, and writes how that was.
@@ -129,7 +131,7 @@ const anyCode = -2
 func (p *place) output(code int, args ...string) string {
 	p.t.Helper()
 	c := p.command(args...)
-	var out safeBuffer
+	var out programtest.Buffer
 	c.Stdout = &out
 	if got := c.start().exit(15 * time.Second); code != anyCode && got != code {
 		p.t.Errorf("%q: exit code %d, want %d:\n%s", args, got, code, c.errs.String())

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -9,10 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 )
 
 var (
@@ -31,39 +31,15 @@ func TestMain(m *testing.M) {
 		os.Exit(node(os.Args[2:]))
 	}
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rebalancer")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "rebalancer")
-	build := exec.Command("go", "build", "-o", binary, "../cmd/rebalancer")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
-		return 1
-	}
-	return m.Run()
+	os.Exit(programtest.Main(m, &binary))
 }
 
 // random is the chance of one test, and says how to have it again.
 func random(t *testing.T) *rand.Rand {
 	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay: go test ./integration -run '^%s$' -args -seed=%d -soak=%v", t.Name(), s, *soak)
-		}
+	return programtest.Random(t, *seed, func(test string, seed uint64) string {
+		return fmt.Sprintf("go test ./integration -run '^%s$' -args -seed=%d -soak=%v", test, seed, *soak)
 	})
-	t.Logf("seed %d", s)
-	return rand.New(rand.NewPCG(s, 0))
 }
 
 // place is a root of directories, a store and a log, for one test.
@@ -140,7 +116,7 @@ func (p *place) consume(resources []string, flagsAndCommand ...string) *process 
 type process struct {
 	*exec.Cmd
 	t    *testing.T
-	errs safeBuffer
+	errs programtest.Buffer
 }
 
 func (p *process) start() *process {
@@ -176,23 +152,6 @@ func (p *process) ends(code int, within time.Duration) {
 	if got := p.exit(within); got != code {
 		p.t.Errorf("exit code %d, want %d; its standard error:\n%s", got, code, p.errs.String())
 	}
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // eventually waits for a condition.

@@ -90,22 +90,30 @@ func report(b *testing.B, results [][]Result) {
 	}
 }
 
-// fill publishes n messages, the same number to each queue, and waits for the confirms.
-func fill(b *testing.B, w Work, n int) {
+// channel is one on a connection of its own, and what ends both.
+func channel(b *testing.B, w Work) (*amqp.Channel, func() error) {
+	b.Helper()
 	conn, err := amqp.Dial(w.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer conn.Close()
 	ch, err := conn.Channel()
 	if err != nil {
 		b.Fatal(err)
 	}
+	return ch, conn.Close
+}
+
+// fill publishes n messages, the same number to each queue, and waits for the confirms.
+func fill(b *testing.B, w Work, n int) {
+	ch, end := channel(b, w)
+	defer end()
 	if err := ch.Confirm(false); err != nil {
 		b.Fatal(err)
 	}
 	body := bytes.Repeat([]byte("x"), 256)
 	var last *amqp.DeferredConfirmation
+	var err error
 	for i := range n {
 		last, err = ch.PublishWithDeferredConfirmWithContext(context.Background(), "", w.Queues[i%len(w.Queues)], false, false,
 			amqp.Publishing{DeliveryMode: amqp.Persistent, MessageId: fmt.Sprint(i), Headers: amqp.Table{"_watermill_message_uuid": fmt.Sprint(i)}, Body: body})
@@ -122,15 +130,8 @@ func fill(b *testing.B, w Work, n int) {
 
 // empty checks that everything was acknowledged. watermill-amqp gives back what it had not acknowledged yet when it is told to end: that is removed.
 func empty(b *testing.B, w Work, loop string) {
-	conn, err := amqp.Dial(w.URL)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		b.Fatal(err)
-	}
+	ch, end := channel(b, w)
+	defer end()
 	for _, q := range w.Queues {
 		left, err := ch.QueuePurge(q, false)
 		if err != nil || left > 0 && !strings.HasPrefix(loop, "watermill") {

@@ -42,7 +42,11 @@ func BenchmarkSQS(b *testing.B) {
 				names = append(names, fmt.Sprintf("q%d", i))
 				server.Create(names[i], nil)
 			}
-			compareSQS(b, server, Work{Queues: names, Prefetch: prefetch}, 1_000*queues*max(1, prefetch/10), 0, func(queue, body string) { server.Send(queue, "", body) })
+			compareSQS(b, server, Work{Queues: names, Prefetch: prefetch}, 1_000*queues*max(1, prefetch/10), 0, func(queue, body string) {
+				if _, err := server.Send(queue, "", body); err != nil {
+					b.Error(err)
+				}
+			})
 		})
 	}
 	b.Run("fauxqs/1-queues/100-handlers", func(b *testing.B) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 )
 
 func TestCommandPerMessage(t *testing.T) {
@@ -121,7 +123,7 @@ func TestClosedOutput(t *testing.T) {
 	}
 	r.Close()
 	defer out.Close()
-	var errs safeBuffer
+	var errs programtest.Buffer
 	code := w.program(out, &errs).run(t.Context(), w.consume("--on-success", "delete"))
 	if code != codeFailed || !strings.Contains(errs.String(), "standard output") {
 		t.Errorf("exit %d: %s", code, errs.String())
@@ -140,7 +142,7 @@ func TestClosedOutputIsNoticedWithoutAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	var errs safeBuffer
+	var errs programtest.Buffer
 	code := make(chan int, 1)
 	go func() { code <- w.program(out, &errs).run(t.Context(), w.consume("--on-success", "delete")) }()
 	eventually(t, "the node has joined", func() bool { return strings.Contains(errs.String(), "msg=joined") })

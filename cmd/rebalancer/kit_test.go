@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/memory"
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/supervise"
 )
 
@@ -51,25 +51,7 @@ type result struct {
 	out, err string
 }
 
-// safeBuffer may be written and read at the same time.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-func (w *world) program(out *os.File, errs *safeBuffer) *program {
+func (w *world) program(out *os.File, errs *programtest.Buffer) *program {
 	return &program{
 		stdout: out, stderr: errs, supervisor: []string{superviseMode}, sources: sourceDrivers(),
 		lookup: func(k string) (string, bool) { v, ok := w.env[k]; return v, ok },
@@ -92,7 +74,7 @@ func (w *world) runOn(ctx context.Context, stores []storeDriver, args []string) 
 		w.t.Fatal(err)
 	}
 	defer out.Close()
-	var errs safeBuffer
+	var errs programtest.Buffer
 	p := w.program(out, &errs)
 	if stores != nil {
 		p.stores = stores

@@ -38,9 +38,9 @@ func TestConsumeSQS(t *testing.T) {
 		server.Create(q, nil)
 	}
 	for _, body := range []string{"1", "2", "bad", "3"} {
-		server.Send("orders.fifo", "customer 7", body)
+		send(t, server, "orders.fifo", "customer 7", body)
 	}
-	server.Send("mail", "", "letter")
+	send(t, server, "mail", "", "letter")
 	source := "sqs://" + sqstest.Account + "@" + sqstest.Region
 	r := w.want(0, "", "", "consume", "g", "--source", source, "--resource", sqstest.ARN("orders.fifo"), "--resource", "mail", "--count", "4",
 		"--on-failure", "move:*-dead", "--ttl", "5s", "--", "sh", "-c", `read -r line; [ "$line" = bad ] && exit 65; echo "$RB_RESOURCE $RB_KEY $line" >&2`)
@@ -53,7 +53,7 @@ func TestConsumeSQS(t *testing.T) {
 		t.Errorf("dead letters %q", dead)
 	}
 	t.Setenv("AWS_REGION", sqstest.Region) // is enough, with names
-	server.Send("mail", "", "second")
+	send(t, server, "mail", "", "second")
 	w.want(0, `"body":"second"`, "", "consume", "h", "--source", "sqs://", "--resource", "mail", "--count", "1", "--on-success", "delete", "--ttl", "5s")
 }
 
@@ -88,4 +88,11 @@ func TestSQSRefused(t *testing.T) {
 	w.want(2, "", "cannot be moved", "consume", "g", "--source", "sqs://eu-central-1", "--resource", "q", "--on-success", "move:done")
 	w.want(2, "", "cannot be moved", "consume", "g", "--source", "sqs://eu-central-1?payloads=keep", "--resource", "q", "--on-success", "move:done")
 	w.want(2, "", "one queue", "consume", "g", "--source", "sqs://"+sqstest.Account+"@eu-central-1", "--resource", "q", "--resource", sqstest.URL("q"), "--on-success", "delete")
+}
+
+func send(t *testing.T, to *sqstest.Server, queue, group, body string) {
+	t.Helper()
+	if _, err := to.Send(queue, group, body); err != nil {
+		t.Fatal(err)
+	}
 }

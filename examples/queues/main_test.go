@@ -3,14 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,23 +16,14 @@ import (
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/backends/redis"
 	"github.com/rebalancer-go/rebalancer/group"
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
 // The README shows this program, as it is.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(readme, []byte("```go\n"+string(program)+"```\n")) {
-		t.Error("README.md does not contain examples/queues/main.go word for word: copy it there")
-	}
+	programtest.Shown(t, "../../README.md", "main.go")
 }
 
 const asProgram = "QUEUES_AS_PROGRAM"
@@ -45,29 +34,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// output is what a program has written so far.
-type output struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) lines(with string) (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for line := range strings.Lines(o.b.String()) {
-		if strings.Contains(line, with) {
-			n++
-		}
-	}
-	return n
 }
 
 // It does what it says: two of them share the queues, and a signal ends them well.
@@ -88,7 +54,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPut, fmt.Sprintf("/api/queues/%s/orders.%d", vhost, i), map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}}, nil)
 	}
 	var programs [2]*exec.Cmd
-	var said [2]output
+	var said [2]programtest.Buffer
 	for i := range programs {
 		self, err := os.Executable()
 		if err != nil {
@@ -117,7 +83,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPost, "/api/exchanges/"+vhost+"/amq.default/publish",
 			map[string]any{"properties": map[string]any{}, "routing_key": fmt.Sprintf("orders.%d", i), "payload": "hello", "payload_encoding": "string"}, nil)
 	}
-	until(t, "both have worked two messages", func() bool { return said[0].lines(": hello, fence ") == 2 && said[1].lines(": hello, fence ") == 2 })
+	until(t, "both have worked two messages", func() bool { return handled(&said[0]) == 2 && handled(&said[1]) == 2 })
 	for i, p := range programs {
 		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -127,9 +93,11 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Log(said[0].b.String(), said[1].b.String())
+		t.Log(said[0].String(), said[1].String())
 	}
 }
+
+func handled(said *programtest.Buffer) int { return strings.Count(said.String(), ": hello, fence ") }
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()

@@ -10,22 +10,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 )
 
 // The README shows this program, as it is.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	program, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(readme, []byte("```go\n"+string(program)+"```\n")) {
-		t.Error("README.md does not contain examples/smallest/main.go word for word: copy it there")
-	}
+	programtest.Shown(t, "../../README.md", "main.go")
 }
 
 const asProgram = "SMALLEST_AS_PROGRAM"

@@ -17,7 +17,7 @@ import (
 // TestCommandLine: partitions are made and shown, their queues discovered and worked by a command, and what it gives up goes to a queue.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	w := &world{t: t, broker: servers.RabbitMQ(t, 4), lines: filepath.Join(t.TempDir(), "lines"), store: func(addr string) string { return "sqlite://" + addr }}
+	w := &world{fleet: fleet{t: t, lines: filepath.Join(t.TempDir(), "lines")}, broker: servers.RabbitMQ(t, 4), store: func(addr string) string { return "sqlite://" + addr }}
 	w.vhost, w.storeAt = w.broker.VHost(t), filepath.Join(t.TempDir(), "group.db")
 	w.do("rabbitmq", "partitions", "create", exchange, "2", "--type", "quorum")
 	w.do("rabbitmq", "partitions", "grow", exchange, "3")

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
@@ -32,36 +31,16 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rebalancer")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
 	defer servers.End()
-	binary = filepath.Join(dir, "rebalancer")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/rebalancer")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v: %v\n%s", build, err, out)
-		return 1
-	}
-	return m.Run()
+	return programtest.Main(m, &binary)
 }
 
 // random is the chance of one test, and says how to have it again.
 func random(t *testing.T) *rand.Rand {
 	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay: REBAL_REQUIRE=servers go test ./integration/order -run '^%s$' -args -seed=%d -soak=%v", t.Name(), s, *soak)
-		}
+	return programtest.Random(t, *seed, func(test string, seed uint64) string {
+		return fmt.Sprintf("REBAL_REQUIRE=servers go test ./integration/order -run '^%s$' -args -seed=%d -soak=%v", test, seed, *soak)
 	})
-	t.Logf("seed %d", s)
-	return rand.New(rand.NewPCG(s, 0))
 }
 
 // within polls a condition, and tells whether it came to hold.

@@ -70,12 +70,6 @@ func underFaults(t *testing.T, v variant, number int) {
 	t.Logf("%d messages of %d keys from %v, %d again, all done %v after the last fault", check.first, len(sent), check.byQueue, check.again, time.Since(last).Round(time.Millisecond))
 }
 
-func (w *world) pause(from, to time.Duration) {
-	time.Sleep(from + time.Duration(w.rnd.Int64N(int64(to-from)))) // the schedule of the faults, not a synchronisation
-}
-
-func (w *world) any() *node { return w.nodes[w.rnd.IntN(len(w.nodes))] }
-
 // faults are one of each kind, to be done one after the other: each returns what it did. In the short version each variant, by its number, leaves a third of
 // them to the others. The broker is not killed: when all its nodes restart, the exchange gives keys to other queues than before (see sources/rabbitmq,
 // "Partitions").
@@ -90,83 +84,6 @@ func (w *world) faults(number int) []func() string {
 		deck = append(deck, w.killStore, w.kill, w.freezeLong, w.cutBroker)
 	}
 	return deck
-}
-
-func (w *world) kill() string {
-	n := w.any()
-	n.kill()
-	w.drop(n)
-	w.pause(0, ttl/2)
-	return fmt.Sprintf("%s killed, %s joined", n.name, w.join().name)
-}
-
-func (w *world) freezeLong() string {
-	n := w.any()
-	n.signal(syscall.SIGSTOP)
-	w.pause(ttl, ttl+2*time.Second)
-	n.signal(syscall.SIGCONT)
-	return n.name + " frozen for longer than the ttl"
-}
-
-func (w *world) freezeShort() string {
-	n := w.any()
-	n.signal(syscall.SIGSTOP)
-	w.pause(ttl/4, ttl/2)
-	n.signal(syscall.SIGCONT)
-	return n.name + " frozen for less than the ttl"
-}
-
-func (w *world) cutBroker() string {
-	n := w.any()
-	n.broker.Cut()
-	w.pause(0, 2*time.Second)
-	n.broker.Heal()
-	return n.name + " cut off from the broker"
-}
-
-func (w *world) cutStore() string {
-	n := w.any()
-	n.store.Cut()
-	w.pause(ttl/2, ttl+time.Second)
-	n.store.Heal()
-	return n.name + " cut off from the store"
-}
-
-// silence is what a firewall does: connections stay, and nothing passes.
-func (w *world) silence() string {
-	n := w.any()
-	n.broker.Blackhole()
-	n.store.Blackhole()
-	w.pause(ttl, ttl+2*time.Second)
-	n.broker.Heal()
-	n.store.Heal()
-	return n.name + " alone in the world"
-}
-
-// roll replaces all nodes, one after the other.
-func (w *world) roll() string {
-	old := append([]*node(nil), w.nodes...)
-	for _, n := range old {
-		w.join()
-		n.leave()
-	}
-	return fmt.Sprintf("%d nodes replaced", len(old))
-}
-
-// scale makes more nodes than queues, and then few.
-func (w *world) scale() string {
-	for len(w.nodes) < 7 {
-		w.join()
-	}
-	w.pause(time.Second, 3*time.Second)
-	for len(w.nodes) > 2 {
-		w.any().leave()
-	}
-	w.pause(time.Second, 3*time.Second)
-	for len(w.nodes) < 4 {
-		w.join()
-	}
-	return "from 7 nodes to 2 and back to 4"
 }
 
 // grow adds a queue while a node is frozen: what is in that one's hands must be done before what moves from its queues to the new one.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,7 +17,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,34 +35,26 @@ const (
 // sqsWorld is FIFO queues on the small SQS, a store, and a group of processes; each process has a front of its own, so that it is known who
 // received and who deleted.
 type sqsWorld struct {
-	t      *testing.T
-	rnd    *rand.Rand
+	fleet
 	small  *sqstest.Server // nil on a real server
 	server http.Handler
 	post   func(queue, key, body string)
 	region string
 	store  *testserver.RedisServer
-	lines  string
-	nodes  []*sqsNode
-	made   int
+	fronts map[*node]*front
 }
 
-// sqsNode is a process.
-type sqsNode struct {
-	name          string
-	cmd           *exec.Cmd
-	errs          safeBuffer
-	ended         chan struct{}
-	broker, store *testserver.Link
-
+// front is what a node calls instead of the server.
+type front struct {
+	name     string
 	mu       sync.Mutex
 	received map[string]time.Time // by receipt
 	frozen   time.Time            // when it was last frozen for longer than the ttl
 	stale    []string             // what it deleted although it had been frozen since it received it
 }
 
-// front is the node's way to the server.
-func (n *sqsNode) front(server http.Handler) http.Handler {
+// to passes calls on to the server.
+func (n *front) to(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, call, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		body, err := io.ReadAll(r.Body)
@@ -108,7 +98,11 @@ func (n *sqsNode) front(server http.Handler) http.Handler {
 // onSmall uses the small SQS, which has all rules of FIFO queues.
 func (w *sqsWorld) onSmall() {
 	w.small, w.region = sqstest.New(), sqstest.Region
-	w.server, w.post = w.small.Handler(), func(queue, key, body string) { w.small.Send(queue, key, body) }
+	w.server, w.post = w.small.Handler(), func(queue, key, body string) {
+		if _, err := w.small.Send(queue, key, body); err != nil {
+			w.t.Error(err)
+		}
+	}
 	for i := range sqsQueues {
 		w.small.Create(w.queue(i), nil)
 	}
@@ -147,7 +141,8 @@ func (w *sqsWorld) onFauxQS() {
 
 func newSQSWorld(t *testing.T, server func(*sqsWorld)) *sqsWorld {
 	t.Helper()
-	w := &sqsWorld{t: t, rnd: random(t), lines: filepath.Join(t.TempDir(), "lines")}
+	w := &sqsWorld{fleet: fleet{t: t, rnd: random(t), lines: filepath.Join(t.TempDir(), "lines")}, fronts: map[*node]*front{}}
+	w.command, w.thaws = w.program, w.thawed
 	server(w)
 	w.store = testserver.StartRedis(t, testserver.Redis, "--appendonly", "yes", "--appendfsync", "always")
 	c := exec.Command(binary, "create", "g", "--ttl", ttl.String(), "--store", "redis://"+w.store.Addr())
@@ -159,132 +154,40 @@ func newSQSWorld(t *testing.T, server func(*sqsWorld)) *sqsWorld {
 
 func (w *sqsWorld) queue(i int) string { return fmt.Sprintf("orders%d.fifo", i) }
 
-func (w *sqsWorld) join() *sqsNode {
-	w.t.Helper()
-	w.made++
-	n := &sqsNode{name: fmt.Sprintf("n%d", w.made), ended: make(chan struct{}), received: map[string]time.Time{}}
-	front := httptest.NewServer(n.front(w.server))
-	w.t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
-	n.broker = testserver.Proxy(w.t, strings.TrimPrefix(front.URL, "http://"))
+// program is the command line as a node of its own front and proxies.
+func (w *sqsWorld) program(n *node) *exec.Cmd {
+	f := &front{name: n.name, received: map[string]time.Time{}}
+	w.fronts[n] = f
+	server := httptest.NewServer(f.to(w.server))
+	w.t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	n.broker = testserver.Proxy(w.t, strings.TrimPrefix(server.URL, "http://"))
 	n.store = testserver.Proxy(w.t, w.store.Addr())
 	args := []string{"consume", "g", "--node", n.name, "--ttl", ttl.String(), "--drain", "3s", "--concurrency", "4", "--on-success", "delete",
 		"--source", "sqs://" + w.region + "?visibility=6s&wait=2s", "--store", "redis://" + n.store.Addr()}
 	for i := range sqsQueues {
 		args = append(args, "--resource", w.queue(i))
 	}
-	n.cmd = exec.Command(binary, args...)
-	n.cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS=http://"+n.broker.Addr(), "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=key",
+	c := exec.Command(binary, args...)
+	c.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS=http://"+n.broker.Addr(), "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=key",
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null", "AWS_EC2_METADATA_DISABLED=true")
-	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out, err := os.OpenFile(w.lines, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer out.Close()
-	n.cmd.Stdout, n.cmd.Stderr = out, &n.errs
-	if err := n.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() {
-		_ = n.cmd.Wait() // how it ended is in its output
-		close(n.ended)
-	}()
-	w.t.Cleanup(func() {
-		n.kill()
-		if w.t.Failed() {
-			w.t.Logf("%s:\n%s", n.name, n.errs.tail(4000))
-		}
-	})
-	w.nodes = append(w.nodes, n)
-	return n
+	return c
 }
 
-func (n *sqsNode) signal(s syscall.Signal) { _ = n.cmd.Process.Signal(s) } // one that has ended needs none
-
-func (n *sqsNode) kill() {
-	n.signal(syscall.SIGKILL)
-	<-n.ended
-}
-
-func (w *sqsWorld) any() *sqsNode { return w.nodes[w.rnd.IntN(len(w.nodes))] }
-
-func (w *sqsWorld) drop(n *sqsNode) {
-	for i, other := range w.nodes {
-		if other == n {
-			w.nodes = append(w.nodes[:i], w.nodes[i+1:]...)
-			return
-		}
-	}
-}
-
-func (w *sqsWorld) pause(from, to time.Duration) {
-	time.Sleep(from + time.Duration(w.rnd.Int64N(int64(to-from)))) // the schedule of the faults, not a synchronisation
+// thawed notes from when on a node must not delete what it received before.
+func (w *sqsWorld) thawed(n *node) {
+	f := w.fronts[n]
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frozen = time.Now()
 }
 
 // faults are one of each kind.
 func (w *sqsWorld) faults() []func() string {
-	all := []func() string{w.killOne, w.freezeLong, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.roll}
+	all := []func() string{w.kill, w.freezeLong, w.freezeLong, w.freezeShort, w.cutBroker, w.cutStore, w.roll}
 	if w.small != nil {
 		all = append(all, w.expire)
 	}
 	return all
-}
-
-func (w *sqsWorld) killOne() string {
-	n := w.any()
-	n.kill()
-	w.drop(n)
-	return fmt.Sprintf("%s killed, %s joined", n.name, w.join().name)
-}
-
-func (w *sqsWorld) freezeLong() string {
-	n := w.any()
-	n.signal(syscall.SIGSTOP)
-	w.pause(ttl+500*time.Millisecond, ttl+3*time.Second)
-	n.mu.Lock()
-	n.frozen = time.Now()
-	n.mu.Unlock()
-	n.signal(syscall.SIGCONT)
-	return n.name + " frozen for longer than the ttl"
-}
-
-func (w *sqsWorld) freezeShort() string {
-	n := w.any()
-	n.signal(syscall.SIGSTOP)
-	w.pause(ttl/4, ttl/2)
-	n.signal(syscall.SIGCONT)
-	return n.name + " frozen for less than the ttl"
-}
-
-func (w *sqsWorld) cutBroker() string {
-	n := w.any()
-	n.broker.Cut()
-	w.pause(time.Second, 4*time.Second)
-	n.broker.Heal()
-	return n.name + " cut off from the queues"
-}
-
-func (w *sqsWorld) cutStore() string {
-	n := w.any()
-	n.store.Cut()
-	w.pause(ttl/2, ttl+time.Second)
-	n.store.Heal()
-	return n.name + " cut off from the store"
-}
-
-func (w *sqsWorld) roll() string {
-	old := append([]*sqsNode(nil), w.nodes...)
-	for _, n := range old {
-		w.join()
-		n.signal(syscall.SIGTERM)
-		select {
-		case <-n.ended:
-		case <-time.After(30 * time.Second):
-			w.t.Errorf("%s does not leave", n.name)
-		}
-		w.drop(n)
-	}
-	return fmt.Sprintf("%d nodes replaced", len(old))
 }
 
 // expire ends the visibility of what a queue has in flight, as if the extensions had been lost.
@@ -332,7 +235,6 @@ func fifoUnderFaults(t *testing.T, w *sqsWorld) {
 	if !within(time.Minute, func() bool { check.read(); return len(check.byQueue) == sqsQueues }) {
 		t.Errorf("only %v are worked at first", check.byQueue)
 	}
-	all := append([]*sqsNode(nil), w.nodes...)
 	began := time.Now()
 	for round := 0; round == 0 || *soak && time.Since(began) < *lasting; round++ {
 		deck := w.faults()
@@ -340,7 +242,6 @@ func fifoUnderFaults(t *testing.T, w *sqsWorld) {
 		for _, fault := range deck {
 			w.pause(200*time.Millisecond, time.Second)
 			what := fault()
-			all = append(all, w.nodes...)
 			check.read()
 			t.Logf("%6.1f s: %s; %d done, %d again", time.Since(began).Seconds(), what, check.first, check.again)
 		}
@@ -353,7 +254,7 @@ func fifoUnderFaults(t *testing.T, w *sqsWorld) {
 	for _, f := range check.wrong {
 		t.Error(f)
 	}
-	for _, n := range all {
+	for _, n := range w.fronts {
 		n.mu.Lock()
 		if len(n.stale) > 0 {
 			t.Errorf("%s deleted %q, received before it was frozen", n.name, n.stale)

@@ -13,8 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,23 +27,17 @@ const (
 
 // world is a broker with partitions, a store, and a group.
 type world struct {
-	t       *testing.T
-	rnd     *rand.Rand
+	fleet
 	broker  *testserver.RabbitMQ
 	vhost   string
 	storeAt string // host:port
 	store   func(addr string) string
 	restart func() // the store's server, killed before
-	lines   string // what the nodes wrote
-	more    []string
-
-	queues int
-	nodes  []*node
-	made   int
+	queues  int
 }
 
-// command is the program with its store and source.
-func (w *world) command(store, broker string, args ...string) *exec.Cmd {
+// program is the command line with its store and source.
+func (w *world) program(store, broker string, args ...string) *exec.Cmd {
 	c := exec.Command(binary, args...)
 	q := url.Values{"heartbeat": {"1"}, "management": {w.broker.ManagementURL()}}
 	c.Env = append(os.Environ(), "REBALANCER_STORE="+w.store(store), "REBALANCER_SOURCE="+w.broker.URLAt(broker, "guest", "guest", w.vhost)+"?"+q.Encode())
@@ -55,7 +47,7 @@ func (w *world) command(store, broker string, args ...string) *exec.Cmd {
 // do runs the program to its end.
 func (w *world) do(args ...string) string {
 	w.t.Helper()
-	c := w.command(w.storeAt, w.broker.Addr(), args...)
+	c := w.program(w.storeAt, w.broker.Addr(), args...)
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	timer := time.AfterFunc(3*time.Minute, func() { _ = c.Process.Kill() })
@@ -80,7 +72,12 @@ func (v variant) String() string {
 
 func newWorld(t *testing.T, v variant, rnd *rand.Rand) *world {
 	t.Helper()
-	w := &world{t: t, rnd: rnd, lines: filepath.Join(t.TempDir(), "lines")}
+	w := &world{fleet: fleet{t: t, rnd: rnd, lines: filepath.Join(t.TempDir(), "lines")}}
+	w.command = func(n *node) *exec.Cmd {
+		n.broker, n.store = testserver.Proxy(t, w.broker.Addr()), testserver.Proxy(t, w.storeAt)
+		return w.program(n.store.Addr(), n.broker.Addr(), "consume", "g", "--node", n.name, "--registered", "--ttl", ttl.String(), "--drain", "3s",
+			"--on-success", "delete", "--concurrency", fmt.Sprint(v.concurrency))
+	}
 	w.broker = servers.RabbitMQ(t, v.rabbitmq)
 	w.vhost = w.broker.VHost(t)
 	switch v.store {
@@ -103,7 +100,6 @@ func newWorld(t *testing.T, v variant, rnd *rand.Rand) *world {
 			t.Fatal(err)
 		}
 	}
-	w.more = []string{"--concurrency", fmt.Sprint(v.concurrency)}
 	w.do("rabbitmq", "partitions", "create", exchange, "4", "--type", v.queues)
 	w.do("create", "g", "--ttl", ttl.String(), "--registered")
 	w.register(0, 4)
@@ -138,95 +134,4 @@ func (w *world) held() (n int) {
 		}
 	}
 	return n
-}
-
-// node is a process, with proxies in front of its servers.
-type node struct {
-	w             *world
-	name          string
-	cmd           *exec.Cmd
-	errs          safeBuffer
-	broker, store *testserver.Link
-	ended         chan struct{}
-}
-
-func (w *world) join() *node {
-	w.t.Helper()
-	w.made++
-	n := &node{w: w, name: fmt.Sprintf("n%d", w.made), ended: make(chan struct{}),
-		broker: testserver.Proxy(w.t, w.broker.Addr()), store: testserver.Proxy(w.t, w.storeAt)}
-	args := append([]string{"consume", "g", "--node", n.name, "--registered", "--ttl", ttl.String(), "--drain", "3s", "--on-success", "delete"}, w.more...)
-	n.cmd = w.command(n.store.Addr(), n.broker.Addr(), args...)
-	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	out, err := os.OpenFile(w.lines, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer out.Close()
-	n.cmd.Stdout, n.cmd.Stderr = out, &n.errs
-	if err := n.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() {
-		_ = n.cmd.Wait()
-		close(n.ended)
-	}()
-	w.t.Cleanup(func() {
-		n.kill()
-		if w.t.Failed() {
-			w.t.Logf("%s:\n%s", n.name, n.errs.tail(4000))
-		}
-	})
-	w.nodes = append(w.nodes, n)
-	return n
-}
-
-func (n *node) signal(s syscall.Signal) { _ = n.cmd.Process.Signal(s) } // one that has ended needs none
-
-func (n *node) kill() {
-	n.signal(syscall.SIGKILL)
-	<-n.ended
-}
-
-// leave ends a node in good order.
-func (n *node) leave() {
-	n.w.t.Helper()
-	n.signal(syscall.SIGTERM)
-	select {
-	case <-n.ended:
-	case <-time.After(40 * time.Second):
-		n.w.t.Errorf("%s did not leave", n.name)
-		n.kill()
-	}
-	if code := n.cmd.ProcessState.ExitCode(); code != 0 {
-		n.w.t.Errorf("%s left with code %d", n.name, code)
-	}
-	n.w.drop(n)
-}
-
-func (w *world) drop(n *node) {
-	for i, m := range w.nodes {
-		if m == n {
-			w.nodes = append(w.nodes[:i:i], w.nodes[i+1:]...)
-			return
-		}
-	}
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) tail(n int) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.b.Bytes()
-	return string(b[max(0, len(b)-n):])
 }

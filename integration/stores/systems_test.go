@@ -16,6 +16,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
@@ -141,11 +142,8 @@ func shared(t *testing.T, scenarios map[string]scenario) {
 // random is the chance of one test, and says how to have it again.
 func random(t *testing.T) *rand.Rand {
 	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	top, _, _ := strings.Cut(t.Name(), "/")
-	t.Logf("replay: go test ./integration/stores -run '^%s$' -args -seed=%d -soak=%v", top, s, *soak)
-	return rand.New(rand.NewPCG(s, 0))
+	return programtest.Random(t, *seed, func(test string, seed uint64) string {
+		top, _, _ := strings.Cut(test, "/")
+		return fmt.Sprintf("go test ./integration/stores -run '^%s$' -args -seed=%d -soak=%v", top, seed, *soak)
+	})
 }

@@ -68,20 +68,20 @@ func TestCloseThatIsNotAnswered(t *testing.T) {
 	eventually(t, "the connection is given up", c.IsClosed)
 }
 
-// TestNothingIsSentForTheLastAcknowledgements: where the broker has sent all that it may, those of a close make it send no more, which would come back unworked. No
-// acknowledgement gets between the look and the cancellation.
+// TestNothingIsSentForTheLastAcknowledgements: where the broker has sent all that it may and all is settled, the acknowledgements of a close make it send no
+// more, which would come back unworked. No acknowledgement gets between the look and the cancellation.
 func TestNothingIsSentForTheLastAcknowledgements(t *testing.T) {
 	t.Parallel()
 	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
-		const queues, prefetch, done = 5, 10, 4
+		const queues, prefetch = 5, 4
 		for i := range queues {
 			queue := fmt.Sprint("q", i)
 			b.declare(queue, k)
-			b.send(queue, 2*prefetch)
+			b.send(queue, 3*prefetch)
 			r := open(t, b.source(func(c *Config) { c.EagerStart, c.Prefetch = true, prefetch }), queue)
 			ms := fetch(t, r, prefetch)
 			r.flush.send.Lock() // a timer is about to write
-			settle(t, r, sources.Done, ms[:done]...)
+			settle(t, r, sources.Done, ms...)
 			r.mu.Lock()
 			r.closed = true // Close begins
 			r.mu.Unlock()
@@ -94,15 +94,27 @@ func TestNothingIsSentForTheLastAcknowledgements(t *testing.T) {
 			<-ticked
 			must(t, r.Close(within30(t)))
 			again := open(t, b.source(func(c *Config) { c.EagerStart, c.Prefetch = true, 2*prefetch }), queue)
-			for n, m := range fetch(t, again, 2*prefetch-done) {
-				want := 1
-				if n < prefetch-done {
-					want = 2 // it was in hand
-				}
-				if m.Attempt != want {
-					t.Errorf("%s: attempt %d, want %d", m.Body, m.Attempt, want)
+			for _, m := range fetch(t, again, 2*prefetch) {
+				if m.Attempt != 1 {
+					t.Errorf("%s: attempt %d, want 1", m.Body, m.Attempt)
 				}
 			}
 		}
 	})
+}
+
+// TestNoCancelOverWhatIsInHand: a close cancels its consumer only when all is settled. Else the queue is without a consumer before the broker has put back what
+// was in hand, and whoever looks then starts beyond it.
+func TestNoCancelOverWhatIsInHand(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	r := s.reader(s.source()) // of a prefetch of 10
+	for i := range 10 {
+		s.deliver(uint64(i+1), fmt.Sprint(i))
+	}
+	settle(t, r, sources.Done, fetch(t, r, 10)[:4]...) // less than what is acknowledged at once
+	must(t, r.Close(within30(t)))
+	if n := s.count("cancel"); n != 0 {
+		t.Errorf("the consumer was cancelled %d times before the channel was closed", n)
+	}
 }

@@ -51,8 +51,8 @@
 //   - A claim of a quorum queue begins with a prefetch of 1, until the first message that was never delivered before is done. A
 //     message that kills the process burns its own attempts, not those of the hundreds behind it. Config.EagerStart turns that
 //     off. With Concurrency, handlers work one by one until then.
-//   - A hand-over returns what was prefetched, once. What is done is acknowledged first, so that nothing more is sent for it. An owner who asks for
-//     no message gets none: a queue is consumed from the first Fetch on.
+//   - A hand-over returns what was prefetched, once, and as many more as the broker sends for the last acknowledgements; where all is done, nothing. An
+//     owner who asks for no message gets none: a queue is consumed from the first Fetch on.
 //   - Before 4.3 a message that was handed to a handler and not finished counts a hand-over, too: one that takes longer than the group's Drain, or is
 //     retried while owners change. With a low limit such a message is taken for one that kills processes. Choose a limit well above the
 //     number of hand-overs that a message may see; 20, the default from 4.0 on, leaves 18.

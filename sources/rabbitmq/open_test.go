@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -295,7 +295,7 @@ func TestConsumerThatComesLater(t *testing.T) {
 	b := newBench(t, servers.RabbitMQ(t, 4))
 	for _, k := range []kind{kinds[0], kinds[3]} {
 		b.declare(k.name, k)
-		var log lockedBuffer
+		var log programtest.Buffer
 		s := b.source(func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		s.idle = 100 * time.Millisecond
 		r := open(t, s, k.name)
@@ -331,22 +331,4 @@ func TestConsumerThatComesLater(t *testing.T) {
 			t.Errorf("%s: Fetch: %v", k.name, err)
 		}
 	}
-}
-
-// lockedBuffer is a log that is read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -48,13 +48,14 @@ const (
 	remove       = 50<<16 | 40
 	qos          = 60<<16 | 10
 	consume      = 60<<16 | 20
+	cancelIt     = 60<<16 | 30
 	publish      = 60<<16 | 40
 	confirm      = 85<<16 | 10
 	acknowledge  = 60<<16 | 80
 )
 
 var spoken = map[uint32]string{
-	channelOpen: "open", channelClose: "close", declare: "declare", remove: "delete", exchange: "exchange", qos: "qos", consume: "consume", publish: "publish", closeIt: "bye", acknowledge: "ack",
+	channelOpen: "open", channelClose: "close", declare: "declare", remove: "delete", exchange: "exchange", qos: "qos", consume: "consume", cancelIt: "cancel", publish: "publish", closeIt: "bye", acknowledge: "ack",
 }
 
 func newStub(t testing.TB) *stub {

@@ -50,7 +50,7 @@ func TestRedriveOfAGroup(t *testing.T) {
 		c := crewOf(t, "q")
 		c.Create("q", map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead", 3)})
 		c.Create("dead", nil)
-		c.Send("q", "", "bad")
+		send(c, "q", "", "bad")
 		tries, kinds := 0, map[group.EventKind]int{}
 		_, stop := c.run("a", func(g *group.Config, s *Config) {
 			s.Redrive, g.Retry.Attempts = true, 1

@@ -48,7 +48,7 @@ func TestOneExpiresInALane(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 				for _, body := range []string{"1", "2", "3"} {
-					s.Send(s.queue, "g", body)
+					send(s, s.queue, "g", body)
 				}
 				order := deleted(s.Server)
 				r := s.open()
@@ -76,7 +76,7 @@ func TestOneExpiresUnnoticed(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onStage(t, fifoSuffix, func(c *Config) { c.DeadLetter = "dead" }, func(t *testing.T, s *stage) {
 				for _, body := range []string{"1", "2", "3", "4"} {
-					s.Send(s.queue, "g", body)
+					send(s, s.queue, "g", body)
 				}
 				order := deleted(s.Server)
 				r := s.open()
@@ -100,7 +100,7 @@ func TestOneExpiresUnnoticed(t *testing.T) {
 func TestOneExpiresWhileTheNextStarts(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for _, body := range []string{"1", "2", "3"} {
-			s.Send(s.queue, "g", body)
+			send(s, s.queue, "g", body)
 		}
 		order := deleted(s.Server)
 		r := s.open()
@@ -137,7 +137,7 @@ func TestOneExpiresWhileTheNextStarts(t *testing.T) {
 func TestFinishedComesAgain(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for _, body := range []string{"1", "2"} {
-			s.Send(s.queue, "g", body)
+			send(s, s.queue, "g", body)
 		}
 		order := deleted(s.Server)
 		r := s.open()

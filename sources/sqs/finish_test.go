@@ -98,7 +98,7 @@ func TestTwiceWhileSettled(t *testing.T) {
 	for name, o := range map[string]sources.Outcome{"done": sources.Done, "reject": sources.Reject, "retry": sources.Retry} {
 		t.Run(name, func(t *testing.T) {
 			onStage(t, "", func(c *Config) { c.DeadLetter = "dead" }, func(t *testing.T, s *stage) {
-				s.Send(s.queue, "", "1")
+				send(s, s.queue, "", "1")
 				r := s.open()
 				ms := s.fetch(r, 1, "1")
 				s.twiceDuring(func(call string) bool {
@@ -135,7 +135,7 @@ func (s *stage) twiceDuring(which func(call string) bool) {
 // TestTwiceWhileExtended: that an extension under the old receipt is refused loses nothing.
 func TestTwiceWhileExtended(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		s.twiceDuring(func(call string) bool { return strings.HasPrefix(call, "Change") })
@@ -148,7 +148,7 @@ func TestTwiceWhileExtended(t *testing.T) {
 // TestRetryAfterAFailedDeletion: a deletion that failed leaves no trace on what becomes of the message afterwards.
 func TestRetryAfterAFailedDeletion(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		refuse(s.Server, "DeleteMessageBatch", errLost)

@@ -85,7 +85,7 @@ func TestLongHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := crewOf(t, "q"+suffix)
 				for i := range 5 {
-					c.Send("q"+suffix, suffix, fmt.Sprint(i))
+					send(c, "q"+suffix, suffix, fmt.Sprint(i))
 				}
 				var mu sync.Mutex
 				times := map[string]int{}
@@ -117,8 +117,8 @@ func TestFailureHoldsItsGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crewOf(t, "q.fifo")
 		for i := range 5 {
-			c.Send("q.fifo", "bad", fmt.Sprint("bad", i))
-			c.Send("q.fifo", "good", fmt.Sprint("good", i))
+			send(c, "q.fifo", "bad", fmt.Sprint("bad", i))
+			send(c, "q.fifo", "good", fmt.Sprint("good", i))
 		}
 		var mu sync.Mutex
 		var order []string
@@ -148,7 +148,7 @@ func TestExhausted(t *testing.T) {
 		c := crewOf(t, "q.fifo")
 		c.Create("q-dead.fifo", nil)
 		for i := range 4 {
-			c.Send("q.fifo", "k", fmt.Sprint(i))
+			send(c, "q.fifo", "k", fmt.Sprint(i))
 		}
 		var mu sync.Mutex
 		var order []string
@@ -186,7 +186,7 @@ func TestDeploys(t *testing.T) {
 				c.Create("dead"+suffix, nil)
 				c.Create("q"+suffix, map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead"+suffix, 8)})
 				for i := range 200 {
-					c.Send("q"+suffix, fmt.Sprint(i%4), fmt.Sprint(i))
+					send(c, "q"+suffix, fmt.Sprint(i%4), fmt.Sprint(i))
 				}
 				var mu sync.Mutex
 				times := map[string]int{}
@@ -246,8 +246,8 @@ func TestTroubledQueue(t *testing.T) {
 			return nil
 		})
 		time.Sleep(25 * time.Second) // a receive that was asked for before is answered
-		c.Send("a", "", "1")
-		c.Send("b", "", "1")
+		send(c, "a", "", "1")
+		send(c, "b", "", "1")
 		time.Sleep(time.Minute)
 		mu.Lock()
 		if worked["a"] != 0 || worked["b"] != 1 {
@@ -268,7 +268,7 @@ func TestTroubledQueue(t *testing.T) {
 			t.Error("status of a queue that is gone: no error")
 		}
 		c.Create("a", nil)
-		c.Send("a", "", "2")
+		send(c, "a", "", "2")
 		c.empty(5*time.Minute, "a")
 	})
 }

@@ -21,8 +21,8 @@ import (
 // TestFrozenBeforeFetch: what is in hand is not handed out when the process stood still for so long that it may be another's.
 func TestFrozenBeforeFetch(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "g", "1")
-		s.Send(s.queue, "h", "2")
+		send(s, s.queue, "g", "1")
+		send(s, s.queue, "h", "2")
 		r := s.open()
 		ms := s.fetch(r, 10, "1", "2")
 		s.settle(r, sources.Release, ms...)
@@ -36,7 +36,7 @@ func TestFrozenBeforeFetch(t *testing.T) {
 // when it comes again.
 func TestFrozenBeforeDeletion(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "g", "1")
+		send(s, s.queue, "g", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		r.expire()
@@ -53,8 +53,8 @@ func TestFrozenBeforeDeletion(t *testing.T) {
 // TestFrozenWhileLingering: deletions that waited for others while the process stood still are not made; they are asked for again.
 func TestFrozenWhileLingering(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
-		s.Send(s.queue, "", "2")
+		send(s, s.queue, "", "1")
+		send(s, s.queue, "", "2")
 		r := s.open()
 		ms := s.fetch(r, 10, "1", "2")
 		s.source.past = func(time.Time) bool { return true }
@@ -86,8 +86,8 @@ func (c *refusingOne) ChangeMessageVisibilityBatch(ctx context.Context, in *chan
 // TestRefusedWhileSettled: an extension that is refused for a message which is just being deleted does not lose what waits behind it.
 func TestRefusedWhileSettled(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		id := s.Send(s.queue, "g", "1")
-		s.Send(s.queue, "g", "2")
+		id := send(s, s.queue, "g", "1")
+		send(s, s.queue, "g", "2")
 		s.source.cfg.Client = &refusingOne{s.Server, id + "#1"} // its first receipt
 		r := s.open()
 		ms := s.fetch(r, 10, "1")
@@ -109,7 +109,7 @@ func TestNotGivenBack(t *testing.T) {
 	for what, lose := range map[string]func(r *reader){"noticed": func(r *reader) { r.expire(); r.notice(); r.prolong() }, "not noticed": (*reader).expire} {
 		t.Run(what, func(t *testing.T) {
 			onStage(t, "", nil, func(t *testing.T, s *stage) {
-				s.Send(s.queue, "", "1")
+				send(s, s.queue, "", "1")
 				r := s.open()
 				s.fetch(r, 1, "1")
 				lose(r)
@@ -151,7 +151,7 @@ func TestAttemptIsNoExcuse(t *testing.T) {
 // TestLongRetry: a delay beyond the 12 hours for which a message may be invisible is cut down to them.
 func TestLongRetry(t *testing.T) {
 	onStage(t, "", func(c *Config) { c.Visibility = time.Hour }, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		time.Sleep(9 * time.Hour)
@@ -181,7 +181,7 @@ func TestLateInReverse(t *testing.T) {
 		r := newReader(s.source, s.lookUp(), nil)
 		s.none(r, time.Millisecond) // a receive is on its way
 		for i := range 4 {
-			s.Send(s.queue, "g", fmt.Sprint(i))
+			send(s, s.queue, "g", fmt.Sprint(i))
 		}
 		s.close(r)
 		back := watch[changes](s.Server)

@@ -24,7 +24,7 @@ func TestInHand(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := crewOf(t, "q"+suffix)
 				for i := range 20 * 30 {
-					c.Send("q"+suffix, fmt.Sprint(i%20), fmt.Sprint(i))
+					send(c, "q"+suffix, fmt.Sprint(i%20), fmt.Sprint(i))
 				}
 				var mu sync.Mutex
 				atOnce, peak := map[string]int{}, 0
@@ -61,7 +61,7 @@ func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crewOf(t, "q")
 		for i := range 300 {
-			c.Send("q", "", fmt.Sprint(i))
+			send(c, "q", "", fmt.Sprint(i))
 		}
 		y := newTally()
 		begun := time.Now()

@@ -15,7 +15,7 @@ import (
 func TestExtensions(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		r := s.open()
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		seen := watch[changes](s.Server)
 		ms := s.fetch(r, 1, "1")
 		time.Sleep(95 * time.Second)
@@ -45,7 +45,7 @@ func TestExtensionAfterALongPoll(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		r := s.open()
 		seen := watch[changes](s.Server)
-		time.AfterFunc(19*time.Second, func() { s.Send(s.queue, "", "1") })
+		time.AfterFunc(19*time.Second, func() { send(s, s.queue, "", "1") })
 		s.fetch(r, 1, "1")
 		time.Sleep(2 * time.Second)
 		if ins, at := seen.all(); len(ins) != 1 {
@@ -58,7 +58,7 @@ func TestExtensionAfterALongPoll(t *testing.T) {
 func TestBufferIsKept(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for _, body := range []string{"1", "2", "3"} {
-			s.Send(s.queue, "g", body)
+			send(s, s.queue, "g", body)
 		}
 		r := s.open()
 		seen := watch[changes](s.Server)
@@ -94,7 +94,7 @@ func TestExtensionIsJoined(t *testing.T) {
 			}
 			onStageAgain(t, what+suffix, suffix, nil, func(t *testing.T, s *stage) {
 				r := s.open()
-				s.Send(s.queue, suffix, "1")
+				send(s, s.queue, suffix, "1")
 				var extending, overtaken bool
 				answer := make(chan struct{})
 				s.Intercept(func(call string, in any) error {
@@ -132,7 +132,7 @@ func TestExtensionIsJoined(t *testing.T) {
 func TestExtensionFails(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		r := s.open()
-		s.Send(s.queue, "g", "1")
+		send(s, s.queue, "g", "1")
 		ms := s.fetch(r, 1, "1")
 		denied := sqstest.Error("AccessDenied", "no right to change visibility")
 		refuse(s.Server, "ChangeMessageVisibilityBatch", denied)
@@ -149,7 +149,7 @@ func TestExtensionFails(t *testing.T) {
 func TestLostLane(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for _, body := range []string{"1", "2", "3"} {
-			s.Send(s.queue, "g", body)
+			send(s, s.queue, "g", body)
 		}
 		r := s.open()
 		ms := s.fetch(r, 10, "1")
@@ -187,8 +187,8 @@ func TestLostLane(t *testing.T) {
 // TestLostWhileWorked: a group that was lost and comes again waits until the handler of before has ended, which keeps its message.
 func TestLostWhileWorked(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "g", "1")
-		s.Send(s.queue, "g", "2")
+		send(s, s.queue, "g", "1")
+		send(s, s.queue, "g", "2")
 		r := s.open()
 		ms := s.fetch(r, 10, "1")
 		s.Expire(s.queue) // as if time had passed at the server
@@ -213,7 +213,7 @@ func TestTwelveHours(t *testing.T) {
 	for _, suffix := range []string{"", fifoSuffix} {
 		t.Run(suffix, func(t *testing.T) {
 			onStage(t, suffix, func(c *Config) { c.Visibility = time.Hour }, func(t *testing.T, s *stage) {
-				s.Send(s.queue, suffix, "1")
+				send(s, s.queue, suffix, "1")
 				r := s.open()
 				ms := s.fetch(r, 1, "1")
 				time.Sleep(11*time.Hour + 40*time.Minute)
@@ -232,7 +232,7 @@ func TestTwelveHours(t *testing.T) {
 // TestTwice: a message of a standard queue that is delivered while it is worked goes to no second handler.
 func TestTwice(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		s.Twice(s.queue, "1")
@@ -245,7 +245,7 @@ func TestTwice(t *testing.T) {
 // TestFinishedTooLate: a deletion that comes to nothing, since the receipt is too old, deletes the message when it comes again.
 func TestFinishedTooLate(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		refuse(s.Server, "ChangeMessageVisibilityBatch", errors.New("no route to host"))

@@ -62,7 +62,7 @@ func TestKeyTrouble(t *testing.T) {
 				c.Create("q"+suffix, map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead"+suffix, 3)})
 				disabled := errors.New("KMS.DisabledException")
 				b := &bucket{objects: map[string]string{"bkt/k": "large"}, fails: disabled}
-				c.Send("q"+suffix, "g", "plain")
+				send(c, "q"+suffix, "g", "plain")
 				in := &sqs.SendMessageInput{
 					QueueUrl: aws.String(sqstest.URL("q" + suffix)), MessageBody: aws.String(`["x",{"s3BucketName":"bkt","s3Key":"k"}]`),
 					MessageAttributes: map[string]types.MessageAttributeValue{sizeAttribute: {DataType: aws.String("Number"), StringValue: aws.String("5")}},
@@ -81,7 +81,7 @@ func TestKeyTrouble(t *testing.T) {
 				defer stop()
 				for i := range 60 {
 					time.Sleep(time.Minute)
-					c.Send("q"+suffix, fmt.Sprint("other", i), "plain")
+					send(c, "q"+suffix, fmt.Sprint("other", i), "plain")
 				}
 				time.Sleep(time.Minute)
 				y.once(t, 61)
@@ -106,7 +106,7 @@ func TestReceivesFail(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := crewOf(t, "q"+suffix)
 				for i := range 6 {
-					c.Send("q"+suffix, fmt.Sprint(i%2), fmt.Sprint(i))
+					send(c, "q"+suffix, fmt.Sprint(i%2), fmt.Sprint(i))
 				}
 				y := newTally()
 				begun := time.Now()
@@ -136,7 +136,7 @@ func TestKeep(t *testing.T) {
 		if r.Keep() {
 			t.Error("keeps nothing")
 		}
-		s.Send(s.queue, "g", "1")
+		send(s, s.queue, "g", "1")
 		ms := s.fetch(r, 1, "1")
 		if !r.Keep() {
 			t.Error("does not keep what is handed out")
@@ -145,7 +145,7 @@ func TestKeep(t *testing.T) {
 		if r.Keep() {
 			t.Error("keeps what was settled")
 		}
-		s.Send(s.queue, "g", "2")
+		send(s, s.queue, "g", "2")
 		s.fetch(r, 1, "2")
 		refuse(s.Server, "ChangeMessageVisibilityBatch", errLost)
 		time.Sleep(time.Minute)
@@ -167,7 +167,7 @@ func TestEachTroubleIsTold(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		r := s.open()
 		for i := range mostTroubles + 4 {
-			s.Send(s.queue, fmt.Sprintf("g%02d", i), "x")
+			send(s, s.queue, fmt.Sprintf("g%02d", i), "x")
 		}
 		for n := 0; n < mostTroubles+4; {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

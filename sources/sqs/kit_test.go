@@ -25,6 +25,17 @@ type stage struct {
 	fence  int64
 }
 
+// send is Send of a test's own queue, which takes it.
+func send(to interface {
+	Send(queue, group, body string) (string, error)
+}, queue, group, body string) string {
+	id, err := to.Send(queue, group, body)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
 // onStage runs a test in a bubble. The queue is "q" + suffix, its dead-letter queue "dead" + suffix.
 func onStage(t *testing.T, suffix string, change func(*Config), run func(t *testing.T, s *stage)) {
 	t.Helper()

@@ -70,7 +70,7 @@ func TestOnTheWire(t *testing.T) {
 	t.Cleanup(front.Close)
 	c := dial(t, front.URL)
 	url := aws.String(sqstest.URL("q"))
-	small.Send("q", "", "1")
+	send(small, "q", "", "1")
 	out, err := c.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, VisibilityTimeout: 0})
 	if err != nil || len(out.Messages) != 1 {
 		t.Fatalf("%+v, %v", out, err)

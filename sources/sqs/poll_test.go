@@ -56,7 +56,7 @@ func onStageAgain(t *testing.T, name, suffix string, change func(*Config), run f
 func TestNoMoreThanAskedFor(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		for i := range 100 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		s.SetLatency(50 * time.Millisecond)
 		r := s.open()
@@ -84,8 +84,8 @@ func TestLateArrivals(t *testing.T) {
 				r := s.open()
 				s.none(r, time.Second)
 				s.close(r)
-				s.Send(s.queue, suffix, "1")
-				s.Send(s.queue, suffix, "2")
+				send(s, s.queue, suffix, "1")
+				send(s, s.queue, suffix, "2")
 				time.Sleep(time.Second)
 				if waiting, inFlight := s.Counts(s.queue); waiting != 2 || inFlight != 0 {
 					t.Fatalf("%d messages wait, %d are in flight; want all to wait", waiting, inFlight)
@@ -153,8 +153,8 @@ func TestAnswerLost(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		lossy := &lossy{Server: s.Server}
 		s.source.cfg.Client = lossy
-		s.Send(s.queue, "g", "1")
-		s.Send(s.queue, "g", "2")
+		send(s, s.queue, "g", "1")
+		send(s, s.queue, "g", "2")
 		r := s.open()
 		lossy.lose = true
 		start := time.Now()
@@ -211,7 +211,7 @@ func TestSilence(t *testing.T) {
 func TestFreedWhileFetching(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		for i := range 10 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		ms, err := r.Fetch(t.Context(), 13)

@@ -42,7 +42,7 @@ func (r *reader) expire() {
 // TestDeadLetterOnce: however often the deletion fails afterwards, one copy is sent.
 func TestDeadLetterOnce(t *testing.T) {
 	onDead(t, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, strings.TrimPrefix(s.queue, "q"), "1")
+		send(s, s.queue, strings.TrimPrefix(s.queue, "q"), "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		denied := errors.New("no right to delete")
@@ -65,7 +65,7 @@ func TestDeadLetterOnce(t *testing.T) {
 // TestDeadLetterOnceLost: what was sent on, and lost before it was deleted, is deleted when it comes again.
 func TestDeadLetterOnceLost(t *testing.T) {
 	onDead(t, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, strings.TrimPrefix(s.queue, "q"), "1")
+		send(s, s.queue, strings.TrimPrefix(s.queue, "q"), "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		refuse(s.Server, "DeleteMessageBatch", errLost)
@@ -94,7 +94,7 @@ func TestRejectOfLost(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			onDead(t, nil, func(t *testing.T, s *stage) {
 				group := strings.TrimPrefix(s.queue, "q")
-				s.Send(s.queue, group, "1")
+				send(s, s.queue, group, "1")
 				r := s.open()
 				ms := s.fetch(r, 1, "1")
 				lose(r)
@@ -122,7 +122,7 @@ func (r *reader) notice() {
 // TestRejectWaitsTooLong: a rejection that had to wait for an extension looks again before it sends anything.
 func TestRejectWaitsTooLong(t *testing.T) {
 	onDead(t, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, strings.TrimPrefix(s.queue, "q"), "1")
+		send(s, s.queue, strings.TrimPrefix(s.queue, "q"), "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		s.Intercept(func(_ string, in any) error {
@@ -145,7 +145,7 @@ func TestRejectWaitsTooLong(t *testing.T) {
 // TestRejectAfterAnExtension: one that had to wait for an extension which was granted is carried out.
 func TestRejectAfterAnExtension(t *testing.T) {
 	onDead(t, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, strings.TrimPrefix(s.queue, "q"), "1")
+		send(s, s.queue, strings.TrimPrefix(s.queue, "q"), "1")
 		s.source.cfg.Client = deaf{s.Server}
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
@@ -175,8 +175,8 @@ func (d deaf) ChangeMessageVisibilityBatch(ctx context.Context, in *changes, o .
 func TestRejectsInOrder(t *testing.T) {
 	onStage(t, fifoSuffix, func(c *Config) { c.DeadLetter, c.GroupAhead = "dead", 5 }, func(t *testing.T, s *stage) {
 		for i := range 5 {
-			s.Send(s.queue, "g", fmt.Sprint("g", i))
-			s.Send(s.queue, "h", fmt.Sprint("h", i))
+			send(s, s.queue, "g", fmt.Sprint("g", i))
+			send(s, s.queue, "h", fmt.Sprint("h", i))
 		}
 		r := s.open()
 		ms, err := r.Fetch(t.Context(), 10)

@@ -258,8 +258,8 @@ func TestLimits(t *testing.T) {
 			s := sqstest.New()
 			s.Create(c.name, nil)
 			s.Limit(c.name, 1)
-			s.Send(c.name, "g", "1")
-			s.Send(c.name, "h", "2")
+			send(s, c.name, "g", "1")
+			send(s, c.name, "h", "2")
 			for i := range 2 {
 				out, err := s.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(sqstest.URL(c.name)), WaitTimeSeconds: c.wait})
 				if refused := err != nil; refused != (i == 1 && c.refused) || !refused && len(out.Messages) != 1-i {
@@ -267,5 +267,13 @@ func TestLimits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSendToNoQueue: it is an error, not a panic of whoever writes a test.
+func TestSendToNoQueue(t *testing.T) {
+	t.Parallel()
+	if _, err := sqstest.New().Send("nowhere", "", "x"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("Send: %v", err)
 	}
 }

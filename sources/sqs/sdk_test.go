@@ -91,7 +91,7 @@ func TestTriesOfTheSDK(t *testing.T) {
 			}
 			return 0, ""
 		})
-		s.Send(s.queue, "g", "1")
+		send(s, s.queue, "g", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		r.mu.Lock()
@@ -118,7 +118,7 @@ func TestRefusedEntries(t *testing.T) {
 			onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 				faulty := &faulty{Server: s.Server, code: code}
 				s.source.cfg.Client = faulty
-				s.Send(s.queue, "g", "1")
+				send(s, s.queue, "g", "1")
 				r := s.open()
 				ms := s.fetch(r, 1, "1")
 				faulty.times.Store(1)

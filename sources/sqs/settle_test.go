@@ -22,7 +22,7 @@ import (
 func TestDeletesAreBatched(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		for i := range 25 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		seen := watch[deletions](s.Server)
@@ -70,7 +70,7 @@ func TestDeletesAreBatched(t *testing.T) {
 func TestLingerEnds(t *testing.T) {
 	onStage(t, "", func(c *Config) { c.Linger = 5 * time.Second }, func(t *testing.T, s *stage) {
 		for i := range 3 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		ms := s.fetch(r, 10, "0", "1", "2")
@@ -94,8 +94,8 @@ func TestLingerEnds(t *testing.T) {
 // TestFIFODeletesAtOnce: their group waits for them.
 func TestFIFODeletesAtOnce(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "g", "1")
-		s.Send(s.queue, "h", "2")
+		send(s, s.queue, "g", "1")
+		send(s, s.queue, "h", "2")
 		r := s.open()
 		ms := s.fetch(r, 10, "1", "2")
 		start := time.Now()
@@ -110,7 +110,7 @@ func TestFIFODeletesAtOnce(t *testing.T) {
 func TestRetryIsNoHotLoop(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		for i := range 40 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		seen := watch[changes](s.Server)
@@ -147,7 +147,7 @@ func TestRetryIsNoHotLoop(t *testing.T) {
 // TestRetryKeepsItsDelay: no extension sets it again.
 func TestRetryKeepsItsDelay(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		time.Sleep(9 * time.Second)
@@ -171,9 +171,9 @@ func TestRetryKeepsItsDelay(t *testing.T) {
 func TestFIFORetryHoldsItsGroup(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for _, body := range []string{"1", "2"} {
-			s.Send(s.queue, "g", body)
+			send(s, s.queue, "g", body)
 		}
-		s.Send(s.queue, "h", "3")
+		send(s, s.queue, "h", "3")
 		r := s.open()
 		ms := s.fetch(r, 10, "1", "3")
 		list := settlements(sources.Retry, ms[0])
@@ -299,7 +299,7 @@ func TestRedrive(t *testing.T) {
 			t.Error("a queue without a policy was opened")
 		}
 		s.Create(s.queue, map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead", 3)})
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		var last time.Duration
 		for i := range 3 {
@@ -327,8 +327,8 @@ func TestRedrive(t *testing.T) {
 func TestGivenBack(t *testing.T) {
 	onStage(t, fifoSuffix, nil, func(t *testing.T, s *stage) {
 		for i := range 5 {
-			s.Send(s.queue, "g", fmt.Sprintf("%02d", i))
-			s.Send(s.queue, "h", fmt.Sprintf("%02d", i))
+			send(s, s.queue, "g", fmt.Sprintf("%02d", i))
+			send(s, s.queue, "h", fmt.Sprintf("%02d", i))
 		}
 		r := s.open()
 		ms := s.fetch(r, 10, "00", "00")
@@ -362,7 +362,7 @@ func TestGivenBack(t *testing.T) {
 func TestQueueIsGone(t *testing.T) {
 	onStage(t, "", func(c *Config) { c.DeadLetter = "dead" }, func(t *testing.T, s *stage) {
 		for i := range 3 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		ms := s.fetch(r, 10, "0", "1", "2")
@@ -371,7 +371,7 @@ func TestQueueIsGone(t *testing.T) {
 		s.settle(r, sources.Retry, ms[1])
 		s.trouble(r, time.Minute, sources.ErrGone)
 		s.Create(s.queue, nil)
-		s.Send(s.queue, "", "new")
+		send(s, s.queue, "", "new")
 		var got []string
 		for len(got) == 0 {
 			again, err := r.Fetch(t.Context(), 1)
@@ -394,7 +394,7 @@ func TestQueueIsGone(t *testing.T) {
 // TestRevokedRights: a deletion that is refused is an error, and the message stays in hand for another try.
 func TestRevokedRights(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
-		s.Send(s.queue, "", "1")
+		send(s, s.queue, "", "1")
 		r := s.open()
 		ms := s.fetch(r, 1, "1")
 		denied := sqstest.Error("AccessDenied", "no right to delete")

@@ -202,7 +202,7 @@ func TestServerNeverAnswers(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			onStage(t, "", func(c *Config) { c.Visibility, c.Linger, c.DeadLetter = time.Hour, -1, "dead" }, func(t *testing.T, s *stage) {
-				s.Send(s.queue, "", "1")
+				send(s, s.queue, "", "1")
 				r := s.open()
 				s.fetch(r, 1, "1")
 				s.SetLatency(100 * time.Hour)

@@ -47,7 +47,7 @@ func fixture(tb testing.TB, suffix string, change func(*Config)) *sourcetest.Fix
 		if suffix == "" {
 			key = ""
 		}
-		server.Send(resource, key, string(body))
+		send(server, resource, key, string(body))
 		return nil
 	}
 	f.Left = func(resource string) int { return len(server.Bodies(resource)) }

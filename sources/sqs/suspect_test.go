@@ -32,7 +32,7 @@ func lastReceives(t *testing.T, s *stage, suffix string, stream bool, pause time
 	r := s.open()
 	s.none(r, time.Minute) // it receives ten at once now
 	for i := range 30 {
-		s.Send(s.queue, suffix, fmt.Sprintf("%02d", i))
+		send(s, s.queue, suffix, fmt.Sprintf("%02d", i))
 	}
 	if stream {
 		var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func lastReceives(t *testing.T, s *stage, suffix string, stream bool, pause time
 		defer cancel()
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				s.Send(s.queue, suffix+fmt.Sprint(i), "new")
+				send(s, s.queue, suffix+fmt.Sprint(i), "new")
 				time.Sleep(300 * time.Millisecond)
 			}
 		})
@@ -86,7 +86,7 @@ func TestSuspectsAlone(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		s.Create(s.queue, map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead", 3)})
 		for i := range 3 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		first := s.open()
 		for i := range 3 { // alone: these are not suspected yet
@@ -99,7 +99,7 @@ func TestSuspectsAlone(t *testing.T) {
 		r.carefulTo = time.Time{} // as if it were later
 		r.mu.Unlock()
 		one := s.fetch(r, 10, "0")
-		s.Send(s.queue, "", "new")
+		send(s, s.queue, "", "new")
 		s.none(r, time.Second)
 		s.settle(r, sources.Done, one...)
 		two := s.fetch(r, 10, "1")
@@ -118,7 +118,7 @@ func TestCarefulWorksSideBySide(t *testing.T) {
 	onStage(t, "", nil, func(t *testing.T, s *stage) {
 		s.Create(s.queue, map[string]string{"RedrivePolicy": sqstest.RedrivePolicy("dead", 10)})
 		for i := range 40 {
-			s.Send(s.queue, "", fmt.Sprint(i))
+			send(s, s.queue, "", fmt.Sprint(i))
 		}
 		r := s.open()
 		seen := watch[receipts](s.Server)

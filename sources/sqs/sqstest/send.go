@@ -16,17 +16,17 @@ import (
 // mostBytes is the greatest message, with its attributes.
 const mostBytes = 1 << 20
 
-// Send sends a text, to a FIFO queue with a group; each is a message of its own. It panics when there is no such queue.
-func (s *Server) Send(queue, group, body string) (id string) {
+// Send sends a text, to a FIFO queue with a group; each is a message of its own. It fails when there is no such queue, or SQS would not take the message.
+func (s *Server) Send(queue, group, body string) (id string, err error) {
 	in := &sqs.SendMessageInput{QueueUrl: aws.String(URL(queue)), MessageBody: &body}
 	if group != "" {
 		in.MessageGroupId = &group
 	}
 	out, err := s.send(in, true)
 	if err != nil {
-		panic(fmt.Sprintf("sqstest: Send(%q, %q, …): %v", queue, group, err))
+		return "", fmt.Errorf("sqstest: send to queue %q: %w", queue, err)
 	}
-	return *out.MessageId
+	return *out.MessageId, nil
 }
 
 // SendMessage puts a message into a queue.

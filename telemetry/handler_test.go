@@ -91,6 +91,19 @@ func TestHandlerWithoutHeaders(t *testing.T) {
 	}
 }
 
+// Without a producer's trace it goes on with that of Consume's context.
+func TestHandlerGoesOnWithTheContextsTrace(t *testing.T) {
+	t.Parallel()
+	cfg, r := recorder()
+	ctx, outer := cfg.Provider.Tracer("test").Start(t.Context(), "consume")
+	if err := telemetry.Handler(cfg, func(context.Context, *rebalancer.Message) error { return nil })(ctx, &rebalancer.Message{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := only(t, r); s.Parent().SpanID() != outer.SpanContext().SpanID() {
+		t.Errorf("its parent is %v, want %v", s.Parent().SpanID(), outer.SpanContext().SpanID())
+	}
+}
+
 func TestHandlerReturnsAndRecordsErrors(t *testing.T) {
 	t.Parallel()
 	plain := errors.New("no room")

@@ -18,7 +18,8 @@ func (p *Process) Kill() {
 	if p.cmd == nil || !p.Running() {
 		return
 	}
-	for _, pid := range p.tree() {
+	p.Freeze() // else one that is started meanwhile is missed, and lives on with the server's memory and port in its hands
+	for _, pid := range p.frozen {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // one that has ended meanwhile is what was wanted
 	}
 	<-p.ended
@@ -52,8 +53,10 @@ func (p *Process) Restart() {
 
 // Freeze stops all processes of the server: connections stay, and nothing answers. Processes that it starts meanwhile are frozen too.
 func (p *Process) Freeze() {
-	p.t.Helper()
 	stopped := map[int]bool{}
+	for _, pid := range p.frozen {
+		stopped[pid] = true
+	}
 	for more := true; more; { // until no process was started by one that was not frozen yet
 		more = false
 		for _, pid := range p.tree() {

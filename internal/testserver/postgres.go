@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sys/unix"
 )
 
 // Postgres is a PostgreSQL server. Every user may connect without a password from this machine, but those of PasswordUser.
@@ -78,11 +79,29 @@ func startPostgres(t testing.TB, version int, command string, env, settings []st
 		f(p.dir)
 	}
 	script := fmt.Sprintf(`PATH="%s:$PATH"; cd "%s" && { [ -e data/PG_VERSION ] || { %s; } } && exec "$@"`, filepath.Dir(server), p.dir, command)
+	t.Cleanup(p.forget) // after the server was killed
 	args := append([]string{"-c", script, "sh", server, "-D", "data", "-p", strconv.Itoa(p.port), "-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=", "-c", "max_wal_size=64MB", "-c", "min_wal_size=5MB"}, settings...)
+		"-c", "unix_socket_directories=", "-c", "dynamic_shared_memory_type=mmap", "-c", "max_wal_size=64MB", "-c", "min_wal_size=5MB"}, settings...)
+	// (dynamic_shared_memory_type: what a killed server leaves would fill the /dev/shm of a container, which has 64 MB.)
 	p.Process = Start(t, Spec{Name: fmt.Sprintf("PostgreSQL %d", version), Path: "/bin/sh", Args: args, Dir: p.dir, User: "postgres", Root: root, Env: env,
 		Ready: p.ready, Stop: syscall.SIGINT})
 	return p
+}
+
+// forget removes the segment of shared memory that a killed server leaves in the kernel, which has room for 4096 of them. A server that
+// starts over the same data does so itself.
+func (p *Postgres) forget() {
+	b, err := os.ReadFile(filepath.Join(p.dir, "data", "postmaster.pid"))
+	if err != nil {
+		return // it ended in good order, or never ran
+	}
+	if lines := strings.Split(string(b), "\n"); len(lines) > 6 {
+		if fields := strings.Fields(lines[6]); len(fields) == 2 { // its key and its number
+			if id, err := strconv.Atoi(fields[1]); err == nil {
+				_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+			}
+		}
+	}
 }
 
 // idsBelow are the numbers of a user of the machine, or of a root.
@@ -159,6 +178,7 @@ func (p *Postgres) Copy() (restore func()) {
 	return func() {
 		p.t.Helper()
 		p.Kill()
+		p.forget()
 		if err := os.Rename(data, filepath.Join(saved, "lost")); err != nil {
 			p.t.Fatal(err)
 		}

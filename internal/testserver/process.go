@@ -137,9 +137,9 @@ func (p *Process) waitReady() {
 		select {
 		case <-tick.C:
 		case <-p.ended:
-			p.t.Fatalf("testserver: %s ended before it was ready:\n%s", p.spec.Name, p.Output())
+			p.t.Fatalf("testserver: %s ended before it was ready:\n%s", p.spec.Name, p.last())
 		case <-ctx.Done():
-			p.t.Fatalf("testserver: %s is not ready after %v: %v\n%s", p.spec.Name, patience, err, p.Output())
+			p.t.Fatalf("testserver: %s is not ready after %v: %v\n%s", p.spec.Name, patience, err, p.last())
 		}
 	}
 }
@@ -156,6 +156,12 @@ func (p *Process) Output() string {
 		return fmt.Sprintf("(%v)", err)
 	}
 	return string(b)
+}
+
+// last is the end of Output, for messages.
+func (p *Process) last() string {
+	out := p.Output()
+	return out[max(0, len(out)-4000):]
 }
 
 // Running tells whether the server's first process has not ended.

@@ -24,3 +24,23 @@ type Checkpoint interface {
 	// unless the claim still stands.
 	Save(ctx context.Context, changes map[string][]byte) error
 }
+
+// VersionedCheckpoint is what a Checkpoint may be as well; those of package group are. It is for state in several keys, whose
+// writer must notice when a key is not as it last knew it: because a later one wrote under the same claim, or because a write
+// of its own, given up for lost, arrived late.
+type VersionedCheckpoint interface {
+	Checkpoint
+	// LoadEntries reads the named keys with their versions, or all keys when none are named. What is absent is not in the map.
+	LoadEntries(ctx context.Context, keys ...string) (map[string]CheckpointEntry, error)
+	// SaveIf is Save under further checks: each key has the version that is named for it, 0 for absent. It returns the
+	// versions of what it put. When the claim stands but a check does not hold, nothing is written and the error matches
+	// [ErrStale]. After an error that matches neither that nor [ErrLost] it may have been written, or be written later.
+	SaveIf(ctx context.Context, checks map[string]int64, changes map[string][]byte) (map[string]int64, error)
+}
+
+// CheckpointEntry is one key of a checkpoint.
+type CheckpointEntry struct {
+	Value []byte
+	// Version is above 0 and grows with each write of the key, also across its deletion.
+	Version int64
+}

@@ -18,6 +18,8 @@ var (
 	// ErrLost is the cause of a handler's ended context when the claim is no longer ours: write nothing. It is also
 	// what Checkpoint.Save returns then, and what a handler returns when somebody downstream refused its fence.
 	ErrLost = errors.New("claim lost")
+	// ErrStale is returned by SaveIf of a [VersionedCheckpoint] when one of its checks did not hold: read again.
+	ErrStale = errors.New("checkpoint is not as it was read")
 	// ErrChanged is returned by a read of a payload that changed since it was listed.
 	ErrChanged = errors.New("payload changed since it was listed")
 )

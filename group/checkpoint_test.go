@@ -123,3 +123,49 @@ func TestCheckpointChecksTheClaim(t *testing.T) {
 		_ = a.end()
 	})
 }
+
+// TestCheckpointChecksVersions: a key that another wrote refuses the save without a doubt about the claim, and a claim that
+// is gone is told as such whatever the keys are.
+func TestCheckpointChecksVersions(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		claims := make(chan *rebalancer.Claim, 10)
+		a := w.startRun(w.config("a", "q"), func(ctx context.Context, c *rebalancer.Claim) error { claims <- c; <-ctx.Done(); return ctx.Err() })
+		c := <-claims
+		v := c.Checkpoint.(rebalancer.VersionedCheckpoint)
+		ctx := t.Context()
+		first, err := v.SaveIf(ctx, map[string]int64{"a": 0}, map[string][]byte{"a": []byte("1"), "b": []byte("2")})
+		if err != nil || len(first) != 2 || first["a"] <= 0 || first["b"] <= 0 {
+			t.Fatalf("first: %v, %v", first, err)
+		}
+		for what, checks := range map[string]map[string]int64{
+			"absent, but it is there": {"a": 0}, "another version": {"a": first["a"] - 1}, "there, but it is absent": {"a": first["a"], "c": 7},
+		} {
+			got, err := v.SaveIf(ctx, checks, map[string][]byte{"a": []byte("no"), "b": nil})
+			if !errors.Is(err, rebalancer.ErrStale) || errors.Is(err, rebalancer.ErrLost) || got != nil {
+				t.Errorf("%s: %v, %v", what, got, err)
+			}
+		}
+		second, err := v.SaveIf(ctx, map[string]int64{"a": first["a"], "b": first["b"], "c": 0}, map[string][]byte{"a": []byte("3"), "b": nil})
+		if err != nil || len(second) != 1 || second["a"] <= first["a"] {
+			t.Fatalf("second: %v, %v", second, err)
+		}
+		if m, err := v.LoadEntries(ctx, "a", "b"); err != nil || len(m) != 1 || string(m["a"].Value) != "3" || m["a"].Version != second["a"] {
+			t.Errorf("named: %v, %v", m, err)
+		}
+		if _, err := v.SaveIf(ctx, nil, map[string][]byte{"z": {}}); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := v.LoadEntries(ctx); err != nil || len(m) != 2 || m["z"].Version <= 0 {
+			t.Errorf("all: %v, %v", m, err)
+		}
+		w.store.Expire("a")
+		<-claims
+		if _, err := v.SaveIf(ctx, map[string]int64{"a": 0}, map[string][]byte{"a": {}}); !errors.Is(err, rebalancer.ErrLost) || errors.Is(err, rebalancer.ErrStale) {
+			t.Errorf("under the old claim: %v", err)
+		}
+		if _, err := v.LoadEntries(ctx, "a"); !errors.Is(err, rebalancer.ErrLost) {
+			t.Errorf("under the old claim: %v", err)
+		}
+		_ = a.end()
+	})
+}

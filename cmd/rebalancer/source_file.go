@@ -10,6 +10,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources/file"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 // fileSource opens file:///root: each directory below root is a resource, each file in it a message.
@@ -30,12 +31,12 @@ func openFileSource(_ context.Context, u *url.URL, o sourceOptions) (*openSource
 	case !fi.IsDir():
 		return nil, usagef("--source: %s is not a directory", root)
 	}
-	c := file.Config{Root: root, OnSuccess: file.Delete(), Logger: o.logger}
+	c := file.Config{Root: root, Policy: pickup.Policy{OnSuccess: pickup.Delete(), Logger: o.logger}}
 	if o.success.action == "move" {
-		c.OnSuccess = file.MoveTo(o.success.folder)
+		c.OnSuccess = pickup.MoveTo(o.success.folder)
 	}
 	if o.failure.action == "move" {
-		c.OnFailure = file.MoveTo(o.failure.folder)
+		c.OnFailure = pickup.MoveTo(o.failure.folder)
 	}
 	s, err := file.New(c)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/sources/file"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 // node is one process of the group.
@@ -24,10 +25,12 @@ func node(ctx context.Context, dir, name string) error {
 	defer store.Close()
 
 	source, err := file.New(file.Config{
-		Root:      filepath.Join(dir, "in"),
-		OnSuccess: file.MoveTo("done"),
-		StableFor: -1, // files are renamed into their place when they are complete
-		Interval:  200 * time.Millisecond,
+		Root: filepath.Join(dir, "in"),
+		Policy: pickup.Policy{
+			OnSuccess: pickup.MoveTo("done"),
+			StableFor: -1, // files are renamed into their place when they are complete
+			Interval:  200 * time.Millisecond,
+		},
 	})
 	if err != nil {
 		return err

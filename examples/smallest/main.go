@@ -10,6 +10,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/sources/file"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 func main() {
@@ -18,7 +19,7 @@ func main() {
 
 	store, err := sqlite.Open("state/group.db")
 	check(err)
-	source, err := file.New(file.Config{Root: "in", OnSuccess: file.MoveTo("done")})
+	source, err := file.New(file.Config{Root: "in", Policy: pickup.Policy{OnSuccess: pickup.MoveTo("done")}})
 	check(err)
 	g, err := group.New(group.Config{
 		Name:      "orders",

@@ -84,31 +84,37 @@ func (f *fakeFile) info() Info {
 	return Info{Size: int64(len(f.body)), ModTime: f.mod, Tag: fmt.Sprint(f.inode)}
 }
 
-func (p *fake) List(ctx context.Context) ([]Entry, error) {
+func (p *fake) List(ctx context.Context, each func([]Entry) error) error {
 	err := p.begin(ctx, "list", "")
 	block := p.block
 	p.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if block != nil {
 		select {
 		case <-block:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
 	if p.gone {
-		return nil, sources.ErrGone
+		return sources.ErrGone
 	}
-	var es []Entry
+	var page []Entry
 	for name := range p.files {
-		es = append(es, Entry{Name: name})
+		if page = append(page, Entry{Name: name}); len(page) == 100 {
+			if err := each(page); err != nil {
+				return err
+			}
+			clear(page) // it is ours again
+			page = page[:0]
+		}
 	}
-	return es, nil
+	return each(page)
 }
 
 func (p *fake) Stat(ctx context.Context, name string) (Info, error) {

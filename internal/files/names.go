@@ -3,6 +3,7 @@ package files
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,27 +13,36 @@ import (
 // MaxName is the longest file name that most file systems take, in bytes.
 const MaxName = 255
 
-// candidates returns the names of a listing that can be messages, in the order of the listing: not ignored, no
-// done-file, and with their done-file present where one is asked for.
-func (o *Options) candidates(listing []Entry) []Entry {
-	var present map[string]bool
-	if o.DoneFile != "" {
-		present = make(map[string]bool, len(listing))
-		for _, e := range listing {
-			present[e.Name] = true
+// listing gathers the entries that can be messages from the pages of a listing, and keeps no more of the others than it
+// needs: not ignored, no done-file, and with their done-file present where one is asked for.
+type listing struct {
+	opt     *Options
+	entries []Entry
+	done    map[string]bool // the names whose done-file is there
+}
+
+// add takes a page.
+func (l *listing) add(page []Entry) error {
+	for _, e := range page {
+		switch {
+		case l.opt.DoneFile != "" && l.opt.isDoneFile(e.Name):
+			if l.done == nil {
+				l.done = map[string]bool{}
+			}
+			l.done[l.opt.doneFileOf(e.Name)] = true
+		case !l.opt.ignored(e.Name):
+			l.entries = append(l.entries, e)
 		}
 	}
-	kept := listing[:0]
-	for _, e := range listing {
-		if o.ignored(e.Name) {
-			continue
-		}
-		if o.DoneFile != "" && (o.isDoneFile(e.Name) || !present[o.doneFile(e.Name)]) {
-			continue
-		}
-		kept = append(kept, e)
+	return nil
+}
+
+// candidates returns what can be delivered.
+func (l *listing) candidates() []Entry {
+	if l.opt.DoneFile == "" {
+		return l.entries
 	}
-	return kept
+	return slices.DeleteFunc(l.entries, func(e Entry) bool { return !l.done[e.Name] })
 }
 
 func (o *Options) ignored(name string) bool {
@@ -66,8 +76,20 @@ func (o *Options) isDoneFile(name string) bool {
 	return len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
 }
 
-// Count returns how many entries of a listing are messages.
-func (o *Options) Count(listing []Entry) int64 { return int64(len(o.candidates(listing))) }
+// doneFileOf is the name of the file whose done-file this is.
+func (o *Options) doneFileOf(name string) string {
+	before, after, _ := strings.Cut(o.DoneFile, "*")
+	return name[len(before) : len(name)-len(after)]
+}
+
+// Count returns how many messages a listing has (see Place.List).
+func (o *Options) Count(list func(each func(page []Entry) error) error) (int64, error) {
+	l := listing{opt: o}
+	if err := list(l.add); err != nil {
+		return 0, err
+	}
+	return int64(len(l.candidates())), nil
+}
 
 // spare is the n-th name to try for a file that is moved: its own, then ones that say when it was moved. The type of
 // the file stays at the end, and the name within what file systems take.

@@ -29,10 +29,17 @@ type Options struct {
 	DoneFile     string        // "*" stands for the name; "": none
 	ByTime       bool
 	Strict       bool
-	Success      string // folder; "": delete
-	Failed       string // folder; "": no dead-letter place
+	Success      Folder // "": delete, unless Keep
+	Failed       Folder // "": no dead-letter place, unless FailedKeep
+	Keep         bool   // what succeeded stays where it is
+	FailedKeep   bool   // what failed stays where it is
+	SuccessTag   Label  // with Keep
+	FailedTag    Label  // with FailedKeep
 	Logger       *slog.Logger
 }
+
+// Label is a tag of an object; the zero Label is none.
+type Label struct{ Key, Value string }
 
 // DefaultIgnore are the names that are never messages unless Options say otherwise: hidden files and the usual names of
 // uploads in progress.
@@ -79,7 +86,7 @@ func (o *Options) Complete() error {
 		bad("DoneFile is %q, must be a file name with one * for the name of the file, like %q", d, "*.done")
 	}
 	if o.Success != "" && o.Success == o.Failed {
-		bad("the folders of successes and failures are both %q, must differ", o.Success)
+		bad("the folders of successes and failures are both %q, must differ", string(o.Success))
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -16,9 +16,10 @@ import (
 // A name is the bytes that the place gave, without a slash. Errors match fs.ErrNotExist for a file that is not there,
 // fs.ErrExist for a target that is, and rebalancer.ErrChanged for a file that is not the one wanted.
 type Place interface {
-	// List returns all entries that are regular files, in any order. It matches sources.ErrGone when the place does not
-	// exist. An error is never an empty list.
-	List(ctx context.Context) ([]Entry, error)
+	// List passes all entries that are regular files, in pages as the place has them and in key order where it has one. A
+	// page belongs to the callee until each returns; an error of each ends the listing and is returned as it is. List
+	// matches sources.ErrGone when the place does not exist. An error is never an empty list.
+	List(ctx context.Context, each func(page []Entry) error) error
 	// Stat observes one file. What is not a regular file does not exist.
 	Stat(ctx context.Context, name string) (Info, error)
 	// Open opens the file if it still is want.
@@ -32,6 +33,12 @@ type Place interface {
 	Put(ctx context.Context, folder, name string, data []byte) error
 	// Close frees what the place holds.
 	Close() error
+}
+
+// Tagger is a Place that can give a file a tag.
+type Tagger interface {
+	// Tag gives the file a tag if it still is want, and leaves its other tags.
+	Tag(ctx context.Context, name string, want Info, key, value string) error
 }
 
 // Entry is one file of a listing.

@@ -55,11 +55,11 @@ func (r *Reader) takeReturned() {
 // list reads the place and makes items of it: files that are known keep what is known of them, others are forgotten.
 func (r *Reader) list(ctx context.Context) error {
 	start := time.Now()
-	entries, err := r.place.List(ctx)
-	if err != nil {
+	l := listing{opt: &r.opt}
+	if err := r.place.List(ctx, l.add); err != nil {
 		return err
 	}
-	entries = r.opt.candidates(entries)
+	entries := l.candidates()
 	known := make(map[string]*file, len(r.items))
 	for _, f := range r.items {
 		known[f.name] = f

@@ -115,7 +115,7 @@ func (r *Reader) done(ctx context.Context, f *file) error {
 	if r.opt.Success == "" {
 		err = r.place.Remove(ctx, f.name, f.info)
 	} else {
-		_, err = r.move(ctx, f, r.opt.Success)
+		_, err = r.move(ctx, f, r.opt.Success.At(time.Now()))
 	}
 	return r.after(ctx, f, err)
 }
@@ -124,9 +124,10 @@ func (r *Reader) reject(ctx context.Context, f *file, attempt int, why error) er
 	if r.opt.Failed == "" {
 		return sources.ErrNoDeadLetter
 	}
-	as, err := r.move(ctx, f, r.opt.Failed)
+	folder := r.opt.Failed.At(time.Now())
+	as, err := r.move(ctx, f, folder)
 	if err == nil {
-		r.reason(ctx, f, as, attempt, why)
+		r.reason(ctx, f, folder, as, attempt, why)
 	}
 	return r.after(ctx, f, err)
 }
@@ -177,7 +178,7 @@ func Free(name string, try func(as string) error) (string, error) {
 
 // reason writes beside a rejected file why it was rejected. The file is where it belongs already, so a failure here is
 // only reported.
-func (r *Reader) reason(ctx context.Context, f *file, as string, attempt int, why error) {
+func (r *Reader) reason(ctx context.Context, f *file, folder, as string, attempt int, why error) {
 	if why == nil {
 		why = errors.New("no reason given")
 	}
@@ -189,7 +190,7 @@ func (r *Reader) reason(ctx context.Context, f *file, as string, attempt int, wh
 	if len(stem)+len(suffix) > MaxName {
 		stem = Cut(stem, MaxName-len(suffix))
 	}
-	_, err := Free(stem+suffix, func(name string) error { return r.place.Put(ctx, r.opt.Failed, name, []byte(text)) })
+	_, err := Free(stem+suffix, func(name string) error { return r.place.Put(ctx, folder, name, []byte(text)) })
 	if err != nil {
 		r.opt.Logger.Warn("reason of a rejected file cannot be written",
 			"resource", r.resource, "file", as, "reason", why, "error", err)

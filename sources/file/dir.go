@@ -16,6 +16,9 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
+// pageSize is how many names of a directory are read at once.
+const pageSize = 4096
+
 // dir is a resource as a files.Place. It follows its name: when another directory takes the name, that one is worked.
 type dir struct {
 	source          *Source
@@ -124,48 +127,53 @@ func (d *dir) handle() (*handle, error) {
 	return d.cur, nil
 }
 
-// List returns the regular files of the directory.
-func (d *dir) List(ctx context.Context) ([]files.Entry, error) {
+// List passes the regular files of the directory.
+func (d *dir) List(ctx context.Context, each func(page []files.Entry) error) error {
 	if err := d.refresh(); err != nil {
-		return nil, err
+		return err
 	}
 	h, err := d.handle()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries, taken, err := h.list(ctx)
+	taken, err := h.list(ctx, each)
 	if err == nil {
 		d.restore(h, taken)
 	}
-	return entries, err
+	return err
 }
 
-// list returns the regular files, those that are taken for a deletion apart.
-func (h *handle) list(ctx context.Context) (entries []files.Entry, taken []string, err error) {
+// list passes the regular files and returns those that are taken for a deletion.
+func (h *handle) list(ctx context.Context, each func(page []files.Entry) error) (taken []string, err error) {
 	f, err := h.root.Open(".")
 	if err != nil {
-		return nil, nil, missing(err)
+		return nil, missing(err)
 	}
 	defer f.Close()
+	var page []files.Entry
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		some, err := f.ReadDir(4096)
+		some, err := f.ReadDir(pageSize)
+		page = page[:0]
 		for _, e := range some {
 			switch {
 			case !e.Type().IsRegular():
 			case strings.HasPrefix(e.Name(), takenPrefix):
 				taken = append(taken, e.Name())
 			default:
-				entries = append(entries, files.Entry{Name: e.Name()})
+				page = append(page, files.Entry{Name: e.Name()})
 			}
 		}
+		if err := each(page); err != nil {
+			return nil, err
+		}
 		if err == io.EOF {
-			return entries, taken, nil
+			return taken, nil
 		}
 		if err != nil {
-			return nil, nil, missing(err)
+			return nil, missing(err)
 		}
 	}
 }

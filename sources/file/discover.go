@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rebalancer-go/rebalancer/internal/files"
 )
 
 // Discover lists the directories below the root that match a pattern, sorted. Each part of the pattern between slashes
@@ -85,19 +87,20 @@ func readDir(top *os.Root, dir string) ([]fs.DirEntry, error) {
 
 // isFolder reports whether a directory is where files of another one are moved.
 func (s *Source) isFolder(name string) bool {
-	for _, folder := range []string{s.options.Success, s.options.Failed} {
+	for _, folder := range []files.Folder{s.options.Success, s.options.Failed} {
 		if folder == "" {
 			continue
 		}
-		if !filepath.IsAbs(folder) {
-			if strings.HasSuffix(name, "/"+folder) {
+		if filepath.IsAbs(string(folder)) {
+			if folder.Has(filepath.Join(s.root, filepath.FromSlash(name))) {
 				return true
 			}
 			continue
 		}
-		rel, err := filepath.Rel(folder, filepath.Join(s.root, filepath.FromSlash(name)))
-		if err == nil && filepath.IsLocal(rel) {
-			return true
+		for _, rest := range splits(name) {
+			if folder.Is(rest) {
+				return true
+			}
 		}
 	}
 	return false

@@ -18,12 +18,13 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 func TestStrangeNames(t *testing.T) {
 	t.Parallel()
 	names := []string{"-rf *", " a ", "line\nbreak", "\xff\xfe\x80", "a;b|c", "ünïcode", strings.Repeat("x", 255), "%2e%2e", "*"}
-	for _, success := range []Action{Delete(), MoveTo("done")} {
+	for _, success := range []pickup.Action{pickup.Delete(), pickup.MoveTo("done")} {
 		top := root(t)
 		cfg := quick(top)
 		cfg.OnSuccess = success
@@ -307,7 +308,7 @@ func TestChangedFileIsNotDeleted(t *testing.T) {
 				os.Chtimes(p+".tmp", fi.ModTime(), fi.ModTime()), os.Rename(p+".tmp", p))
 		},
 	} {
-		for _, success := range []Action{Delete(), MoveTo("done")} {
+		for _, success := range []pickup.Action{pickup.Delete(), pickup.MoveTo("done")} {
 			top := root(t)
 			cfg := quick(top)
 			cfg.OnSuccess = success

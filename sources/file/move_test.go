@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rebalancer-go/rebalancer/sources"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 // elsewhereDir makes a directory on another device.
@@ -33,7 +34,7 @@ func TestMoveToAnotherDevice(t *testing.T) {
 	t.Parallel()
 	top, away := root(t), elsewhereDir(t)
 	cfg := quick(top)
-	cfg.OnSuccess, cfg.OnFailure = MoveTo(filepath.Join(away, "done")), MoveTo(filepath.Join(away, "failed"))
+	cfg.OnSuccess, cfg.OnFailure = pickup.MoveTo(filepath.Join(away, "done")), pickup.MoveTo(filepath.Join(away, "failed"))
 	s := newSource(t, cfg)
 	r := open(t, s)
 	in := filepath.Join(top, "in")
@@ -63,7 +64,7 @@ func TestFailedCopyLeavesTheOriginal(t *testing.T) {
 	t.Parallel()
 	top, away := root(t), elsewhereDir(t)
 	cfg := quick(top)
-	cfg.OnSuccess = MoveTo(away)
+	cfg.OnSuccess = pickup.MoveTo(away)
 	s := newSource(t, cfg)
 	in := filepath.Join(top, "in")
 	grow := func() { write(t, filepath.Join(in, "a"), "another body") }
@@ -109,7 +110,7 @@ func TestFailedMoveLeavesTheFile(t *testing.T) {
 	top := root(t)
 	in := filepath.Join(top, "in")
 	cfg := quick(top)
-	cfg.OnSuccess = MoveTo(".done")
+	cfg.OnSuccess = pickup.MoveTo(".done")
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "a"), "body")
 	ms := fetch(t, r, 1)
@@ -148,7 +149,7 @@ func TestFolderThatIsTheDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := quick(top)
-	cfg.OnSuccess = MoveTo(away)
+	cfg.OnSuccess = pickup.MoveTo(away)
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "a"), "body")
 	if err := trySettle(r, sources.Done, fetch(t, r, 1)...); err == nil {
@@ -164,7 +165,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	top := root(t)
 	in := filepath.Join(top, "in")
 	cfg := quick(top)
-	cfg.OnSuccess = MoveTo("done")
+	cfg.OnSuccess = pickup.MoveTo("done")
 	r := open(t, newSource(t, cfg))
 	for _, body := range []string{"1", "2", "3"} {
 		write(t, filepath.Join(in, "a.csv"), "%s", body)

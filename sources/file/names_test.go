@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/sources"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 func TestConfigAllViolations(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{
-		Order: 7, OnFailure: Delete(), MinAge: -time.Second, Interval: -1, Ignore: []string{"["}, DoneFile: "*",
+		Policy: pickup.Policy{Order: 7, OnFailure: pickup.Delete(), MinAge: -time.Second, Interval: -1, Ignore: []string{"["}, DoneFile: "*"},
 	})
 	for _, want := range []string{"Root", "Order", "OnSuccess", "OnFailure", "MinAge", "Interval", "Ignore", "DoneFile"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -23,14 +24,14 @@ func TestConfigAllViolations(t *testing.T) {
 		}
 	}
 	for _, folder := range []string{"", ".", "..", "../x", "a/../..", "/data", "a\x00"} {
-		if _, err := New(Config{Root: "/data", OnSuccess: MoveTo(folder)}); err == nil {
+		if _, err := New(Config{Root: "/data", Policy: pickup.Policy{OnSuccess: pickup.MoveTo(folder)}}); err == nil {
 			t.Errorf("MoveTo(%q) was accepted", folder)
 		}
 	}
-	if _, err := New(Config{Root: "/data", OnSuccess: MoveTo("x"), OnFailure: MoveTo("./x/")}); err == nil {
+	if _, err := New(Config{Root: "/data", Policy: pickup.Policy{OnSuccess: pickup.MoveTo("x"), OnFailure: pickup.MoveTo("./x/")}}); err == nil {
 		t.Error("one folder for successes and failures was accepted")
 	}
-	if _, err := New(Config{Root: "no such directory yet", OnSuccess: Delete()}); err != nil {
+	if _, err := New(Config{Root: "no such directory yet", Policy: pickup.Policy{OnSuccess: pickup.Delete()}}); err != nil {
 		t.Errorf("New did I/O: %v", err)
 	}
 }
@@ -51,7 +52,7 @@ func TestNamesAndFolders(t *testing.T) {
 		{"/data/away", []string{".", "away"}, false},
 		{"/elsewhere", []string{".", "in"}, true},
 	} {
-		s, err := New(Config{Root: "/data", OnSuccess: MoveTo(c.success)})
+		s, err := New(Config{Root: "/data", Policy: pickup.Policy{OnSuccess: pickup.MoveTo(c.success)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestDiscover(t *testing.T) {
 	t.Parallel()
 	top := root(t)
 	cfg := quick(top)
-	cfg.OnSuccess = MoveTo(filepath.Join(top, "away"))
+	cfg.OnSuccess = pickup.MoveTo(filepath.Join(top, "away"))
 	s := newSource(t, cfg)
 	for _, d := range []string{"in/failed", "eu/a", "eu/b", "us/a", ".hidden", "away/eu/a", "\xff\xfe/x"} {
 		mkdir(t, filepath.Join(top, d))

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"path/filepath"
 	"strings"
@@ -80,9 +81,9 @@ func (s *Source) Names(resources []string) ([]string, error) {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		for _, folder := range []string{s.options.Success, s.options.Failed} {
-			if to, ok := s.folderInRoot(name, folder); ok && first[to] != "" {
-				errs = append(errs, fmt.Errorf("file: resource %q is where files of resource %q are moved", first[to], first[name]))
+		for _, folder := range []files.Folder{s.options.Success, s.options.Failed} {
+			if from, ok := s.folderOf(name, folder, func(resource string) bool { return first[resource] != "" }); ok {
+				errs = append(errs, fmt.Errorf("file: resource %q is where files of resource %q are moved", first[name], first[from]))
 			}
 		}
 	}
@@ -114,19 +115,37 @@ func canonical(name string) (string, error) {
 	return name, nil
 }
 
-// folderInRoot is where the files of a resource are moved, as a resource's name would be, if that is below the root.
-func (s *Source) folderInRoot(resource, folder string) (string, bool) {
-	switch {
-	case folder == "":
-		return "", false
-	case !filepath.IsAbs(folder):
-		return path.Join(resource, folder), true
-	}
-	rel, err := filepath.Rel(s.root, filepath.Join(folder, filepath.FromSlash(resource)))
-	if err != nil || !filepath.IsLocal(rel) {
+// folderOf finds the resource whose files are moved into the directory name.
+func (s *Source) folderOf(name string, folder files.Folder, isResource func(string) bool) (string, bool) {
+	if folder == "" {
 		return "", false
 	}
-	return filepath.ToSlash(rel), true
+	if !filepath.IsAbs(string(folder)) {
+		for at, rest := range splits(name) {
+			if folder.Is(rest) && isResource(at) {
+				return at, true
+			}
+		}
+		return ".", folder.Is(name) && isResource(".")
+	}
+	full := filepath.Join(s.root, filepath.FromSlash(name))
+	for at, rest := range splits(full) {
+		if folder.Is(at) && isResource(rest) {
+			return rest, true
+		}
+	}
+	return ".", folder.Is(full) && isResource(".")
+}
+
+// splits are the ways to cut a path in two at a slash.
+func splits(name string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i, c := range name {
+			if c == '/' && !yield(name[:i], name[i+1:]) {
+				return
+			}
+		}
+	}
 }
 
 // Open starts to read a directory. It fails with ErrGone when there is none of that name.
@@ -166,11 +185,11 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
 	}
 	defer h.close()
-	entries, _, err := h.list(ctx)
+	n, err := s.options.Count(func(each func([]files.Entry) error) error { _, err := h.list(ctx, each); return err })
 	if err != nil {
 		return 0, fmt.Errorf("file: lag of %q: %w", resource, err)
 	}
-	return s.options.Count(entries), nil
+	return n, nil
 }
 
 // Close ends all Readers; later calls of Open fail with ErrClosed. Idempotent.

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
 
@@ -19,10 +20,10 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	for what, change := range map[string]func(*Config){
 		"delete":        func(*Config) {},
-		"move":          func(c *Config) { c.OnSuccess = MoveTo("done") },
-		"move away":     func(c *Config) { c.OnSuccess = MoveTo(filepath.Join(filepath.Dir(c.Root), "away")) },
-		"no failed":     func(c *Config) { c.OnFailure = Action{} },
-		"by time":       func(c *Config) { c.Order = ByTime },
+		"move":          func(c *Config) { c.OnSuccess = pickup.MoveTo("done") },
+		"move away":     func(c *Config) { c.OnSuccess = pickup.MoveTo(filepath.Join(filepath.Dir(c.Root), "away")) },
+		"no failed":     func(c *Config) { c.OnFailure = pickup.Action{} },
+		"by time":       func(c *Config) { c.Order = pickup.ByTime },
 		"strict":        func(c *Config) { c.StrictOrder = true },
 		"not stable":    func(c *Config) { c.StableFor = -1 },
 		"with donefile": func(c *Config) { c.DoneFile = "*.done" },
@@ -36,10 +37,10 @@ func TestSuite(t *testing.T) {
 
 // quick is a configuration for tests in real time.
 func quick(root string) Config {
-	return Config{
-		Root: root, OnSuccess: Delete(), OnFailure: MoveTo("failed"),
+	return Config{Root: root, Policy: pickup.Policy{
+		OnSuccess: pickup.Delete(), OnFailure: pickup.MoveTo("failed"),
 		StableFor: 10 * time.Millisecond, Interval: 5 * time.Millisecond, IdleInterval: 5 * time.Millisecond,
-	}
+	}}
 }
 
 func fixture(tb testing.TB, change func(*Config)) *sourcetest.Fixture {

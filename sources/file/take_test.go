@@ -9,12 +9,13 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
 	"github.com/rebalancer-go/rebalancer/sources"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 // TestReplacedBetweenCheckAndDeletion: a writer who replaces a file at the worst moment loses nothing.
 func TestReplacedBetweenCheckAndDeletion(t *testing.T) {
 	t.Parallel()
-	for _, success := range []Action{Delete(), MoveTo("done")} {
+	for _, success := range []pickup.Action{pickup.Delete(), pickup.MoveTo("done")} {
 		top := root(t)
 		in := filepath.Join(top, "in")
 		cfg := quick(top)

@@ -144,6 +144,37 @@ func TestOrderByTime(t *testing.T) {
 	})
 }
 
+// TestExactListing: where a listing tells all and nothing need be stable, no file is looked at. What a listing says later counts.
+func TestExactListing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newFake()
+		p.exact = true
+		p.put("a", "1")
+		p.put("b", "1")
+		r := reader(t, p, Options{StableFor: -1, MinAge: time.Minute})
+		nothing(t, r, 30*time.Second)
+		p.put("a", "22")
+		ms, keys := fetch(t, r, 1)
+		if keys[0] != "b" || p.stats != 0 {
+			t.Fatalf("got %q with %d looks", keys, p.stats)
+		}
+		settle(t, r, sources.Done, ms...)
+		ms, _ = fetch(t, r, 1)
+		if p.stats != 0 {
+			t.Errorf("%d looks", p.stats)
+		}
+		if body, err := read(t, ms[0]); body != "22" || err != nil {
+			t.Fatalf("got %q, %v", body, err)
+		}
+		settle(t, r, sources.Retry, ms...)
+		ms, _ = fetch(t, r, 1)
+		if ms[0].Attempt != 2 {
+			t.Errorf("attempt %d after a retry", ms[0].Attempt)
+		}
+	})
+}
+
 // TestBigDirectory bounds the work: two observations a file, few listings, and files that wait for an hour do not cost
 // more each poll.
 func TestBigDirectory(t *testing.T) {

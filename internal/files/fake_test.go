@@ -28,6 +28,7 @@ type fake struct {
 	fail  func(op, name string) error
 	stats int
 	lists int
+	exact bool // listings tell all
 	block chan struct{} // List waits for it when set
 	hang  time.Duration // Move takes so long
 	inode int
@@ -105,8 +106,13 @@ func (p *fake) List(ctx context.Context, each func([]Entry) error) error {
 		return sources.ErrGone
 	}
 	var page []Entry
-	for name := range p.files {
-		if page = append(page, Entry{Name: name}); len(page) == 100 {
+	for name, f := range p.files {
+		e := Entry{Name: name}
+		if p.exact {
+			info := f.info()
+			e.Info = &info
+		}
+		if page = append(page, e); len(page) == 100 {
 			if err := each(page); err != nil {
 				return err
 			}

@@ -47,6 +47,7 @@ type file struct {
 	name     string
 	info     Info
 	observed bool
+	fresh    bool      // the last listing has said what it is, and that need not be checked before it is delivered
 	due      time.Time // not delivered before, whatever else holds
 	stable   time.Time // when the second observation is due
 	failures int       // of Stat, in a row

@@ -74,9 +74,10 @@ func (r *Reader) list(ctx context.Context) error {
 		if f == nil {
 			f = &file{name: e.Name, attempt: 1}
 			news++
-			if e.Info != nil {
-				r.observation(f, *e.Info)
-			}
+		}
+		f.fresh = false
+		if e.Info != nil {
+			r.listed(f, *e.Info)
 		}
 		items = append(items, f)
 	}
@@ -187,8 +188,21 @@ const (
 	missing
 )
 
+// listed notes what a listing says of a file. Where nothing need be stable that is enough, until it is delivered.
+func (r *Reader) listed(f *file, info Info) {
+	if f.observed && !f.info.Same(info) {
+		f.attempt = 1 // another file under the old name
+	}
+	r.observation(f, info)
+	f.fresh = r.opt.StableFor == 0
+}
+
 // look observes a file. It is ready when this observation equals the first, and that is old enough.
 func (r *Reader) look(ctx context.Context, f *file) verdict {
+	if f.fresh && !f.dueAt().After(time.Now()) {
+		f.fresh = false
+		return ready
+	}
 	before, had := f.info, f.observed
 	if v := r.observe(ctx, f); v != notYet {
 		return v

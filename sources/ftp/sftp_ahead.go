@@ -1,0 +1,202 @@
+package ftp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/pkg/sftp"
+)
+
+const (
+	// chunk is what every server gives with one request.
+	chunk = 32 << 10
+	// maxAhead is how many requests of a file are under way at most: 2 MiB of memory, and 40 MB/s at a round trip of 50 ms.
+	maxAhead = 64
+	// probe is what is asked for behind the end, where nothing should be.
+	probe = 512
+)
+
+// ahead reads a file by requests that are under way together. They grow in number while the file is read, and ask for
+// nothing behind the size that the file had when it was opened, but for one that finds its end.
+type ahead struct {
+	r    *sftpRemote
+	ctx  context.Context
+	f    *sftp.File
+	path string
+	size int64
+
+	next   int64    // what is asked for next
+	probed bool     // the end was asked for
+	window int      // how many requests may be under way
+	queue  []*piece // in the order of the file
+	free   []*piece // to be used again
+	unread []byte   // of the first in queue
+	err    error    // what Read returns from now on
+}
+
+// piece is one request.
+type piece struct {
+	buf  []byte
+	past bool // behind the size that the file had
+	n    int
+	err  error
+	done chan struct{} // room for one
+}
+
+// open opens a file that is no link. The server follows one, so what is open is compared with what has the name.
+func (r *sftpRemote) open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
+	what := "open"
+	var f *sftp.File
+	var size int64
+	err := r.do(ctx, what, path, func() (err error) {
+		if f, err = r.sftp.Open(path); err != nil {
+			return err
+		}
+		named := make(chan error, 1)
+		var link fs.FileInfo
+		go func() {
+			var err error
+			link, err = r.sftp.Lstat(path)
+			named <- err
+		}()
+		fi, err := f.Stat()
+		if err = errors.Join(err, <-named); err == nil && !same(fi, link) {
+			err = &answer{what: label(what, path), text: "it is a link, or was replaced while it was opened", err: fs.ErrNotExist}
+		}
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		size = fi.Size()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ahead{r: r, ctx: ctx, f: f, path: path, size: size, next: offset, window: 2}, nil
+}
+
+func same(open, named fs.FileInfo) bool {
+	kind, info := seen(named)
+	_, is := seen(open)
+	return kind == regular && info != nil && is != nil && info.Same(*is)
+}
+
+// Read reads on.
+func (a *ahead) Read(p []byte) (int, error) {
+	for len(a.unread) == 0 {
+		if a.err != nil {
+			return 0, a.err
+		}
+		if len(p) == 0 {
+			return 0, nil
+		}
+		a.advance()
+	}
+	n := copy(p, a.unread)
+	if a.unread = a.unread[n:]; len(a.unread) == 0 {
+		a.drop()
+	}
+	return n, nil
+}
+
+// advance asks for more, and waits for the first of what was asked for.
+func (a *ahead) advance() {
+	a.ask()
+	if len(a.queue) == 0 {
+		a.err = io.EOF
+		return
+	}
+	first := a.queue[0]
+	a.await(first)
+	a.unread = first.buf[:first.n]
+	switch {
+	case first.err == io.EOF:
+		a.err = io.EOF
+	case first.err != nil:
+		a.err = a.r.failed("read", a.path, first.err)
+	case first.past: // the file has grown
+		a.next, a.probed = a.next+int64(first.n), false
+	}
+	a.window = min(2*a.window, maxAhead)
+	if first.n == 0 {
+		a.drop()
+	}
+}
+
+// await waits until a request is answered. Most are when they are waited for.
+func (a *ahead) await(p *piece) {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	end := a.r.during(a.ctx)
+	<-p.done
+	if p.err != io.EOF {
+		p.err = end(p.err)
+		return
+	}
+	_ = end(nil)
+}
+
+// ask fills the window.
+func (a *ahead) ask() {
+	for len(a.queue) < a.window && !a.probed {
+		length := int64(probe)
+		if a.next < a.size {
+			length = min(chunk, a.size-a.next)
+		} else {
+			a.probed = true
+		}
+		p := a.piece(int(length))
+		p.past = a.probed
+		go func(off int64) {
+			p.n, p.err = a.f.ReadAt(p.buf, off)
+			p.done <- struct{}{}
+		}(a.next)
+		if !a.probed {
+			a.next += length
+		}
+		a.queue = append(a.queue, p)
+	}
+}
+
+func (a *ahead) piece(length int) *piece {
+	if n := len(a.free) - 1; n >= 0 {
+		p := a.free[n]
+		a.free = a.free[:n]
+		p.buf = p.buf[:length]
+		return p
+	}
+	return &piece{buf: make([]byte, length, max(length, min(chunk, int(a.size)))), done: make(chan struct{}, 1)}
+}
+
+// drop is done with the first request.
+func (a *ahead) drop() {
+	first := a.queue[0]
+	a.queue = a.queue[1:]
+	if cap(first.buf) >= chunk {
+		a.free = append(a.free, first)
+	}
+}
+
+// Close waits for what was asked for and closes the file. It gives an error when the file was not read to its end.
+func (a *ahead) Close() error {
+	for _, p := range a.queue {
+		a.await(p)
+	}
+	a.queue = nil
+	err := a.r.do(context.WithoutCancel(a.ctx), "close", a.path, a.f.Close)
+	switch {
+	case err != nil:
+		return err
+	case a.err == nil:
+		a.err = fs.ErrClosed
+		return &answer{what: label("close", a.path), text: "it was not read to its end"}
+	case a.err != io.EOF:
+		return a.err
+	}
+	return nil
+}

@@ -32,6 +32,10 @@ type Message struct {
 	// Native is what the source's client handed out (fs.FileInfo, a delivery, …), read-only; nil in tests.
 	Native any
 
+	// Members are the other files of a set that is one message; nil for all other messages. Open reads the file that leads
+	// the set, and Key, Size, Published and Native are that file's.
+	Members []Member
+
 	// Stream is set by sources whose payload is not in Body; handlers call Open.
 	Stream func(context.Context) (io.ReadCloser, error)
 }
@@ -43,4 +47,26 @@ func (m *Message) Open(ctx context.Context) (io.ReadCloser, error) {
 		return m.Stream(ctx)
 	}
 	return io.NopCloser(bytes.NewReader(m.Body)), nil
+}
+
+// Member is a further file of a message that is a set of files. It is settled with its message.
+type Member struct {
+	// Key is the file's name.
+	Key string
+	// Size is the length of the file in bytes; -1 when unknown.
+	Size int64
+	// Published is when the file was made; zero when the source does not say.
+	Published time.Time
+	// Native is what the source's client handed out, read-only; nil in tests.
+	Native any
+	// Stream is set by sources; handlers call Open. nil for a file without content.
+	Stream func(context.Context) (io.ReadCloser, error)
+}
+
+// Open reads the file from its start; see [Message.Open].
+func (m *Member) Open(ctx context.Context) (io.ReadCloser, error) {
+	if m.Stream != nil {
+		return m.Stream(ctx)
+	}
+	return io.NopCloser(bytes.NewReader(nil)), nil
 }

@@ -18,25 +18,30 @@ type content struct {
 	src  Content
 	want Info
 	name string
+	sum  *checksum // nil: none is asked for
 	read int64
 
 	once sync.Once
 	err  error // of closing
 }
 
-// open opens a file in hand for a handler.
-func (r *Reader) open(ctx context.Context, f *file, info Info) (io.ReadCloser, error) {
+// open opens a file of a message in hand for a handler.
+func (r *Reader) open(ctx context.Context, f *file, p part) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	src, err := r.place.Open(ctx, f.name, info)
+	sum, err := r.checksumOf(ctx, p.name)
+	if err != nil {
+		return nil, fmt.Errorf("open %q of %q: %w", p.name, r.resource, err)
+	}
+	src, err := r.place.Open(ctx, p.at(), p.info)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", rebalancer.ErrChanged, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %q of %q: %w", f.name, r.resource, err)
+		return nil, fmt.Errorf("open %q of %q: %w", p.name, r.resource, err)
 	}
-	c := &content{ctx: ctx, src: src, want: info, name: f.name}
+	c := &content{ctx: ctx, src: src, want: p.info, name: p.name, sum: sum}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f.opens = append(f.opens, c)
@@ -52,6 +57,9 @@ func (c *content) Read(p []byte) (int, error) {
 	c.read += int64(n)
 	if c.read > c.want.Size {
 		return 0, c.changed("it is longer than the %d bytes it had", c.want.Size)
+	}
+	if c.sum != nil {
+		_, _ = c.sum.hash.Write(p[:n])
 	}
 	if err == io.EOF {
 		err = c.atEnd()
@@ -69,6 +77,11 @@ func (c *content) atEnd() error {
 	}
 	if !now.Same(c.want) {
 		return c.changed("it was written to during the read")
+	}
+	if c.sum != nil {
+		if err := c.sum.check(c.name); err != nil {
+			return err
+		}
 	}
 	return io.EOF
 }

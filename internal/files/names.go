@@ -3,7 +3,6 @@ package files
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,38 +11,6 @@ import (
 
 // MaxName is the longest file name that most file systems take, in bytes.
 const MaxName = 255
-
-// listing gathers the entries that can be messages from the pages of a listing, and keeps no more of the others than it
-// needs: not ignored, no done-file, and with their done-file present where one is asked for.
-type listing struct {
-	opt     *Options
-	entries []Entry
-	done    map[string]bool // the names whose done-file is there
-}
-
-// add takes a page.
-func (l *listing) add(page []Entry) error {
-	for _, e := range page {
-		switch {
-		case l.opt.DoneFile != "" && l.opt.isDoneFile(e.Name):
-			if l.done == nil {
-				l.done = map[string]bool{}
-			}
-			l.done[l.opt.doneFileOf(e.Name)] = true
-		case !l.opt.ignored(e.Name):
-			l.entries = append(l.entries, e)
-		}
-	}
-	return nil
-}
-
-// candidates returns what can be delivered.
-func (l *listing) candidates() []Entry {
-	if l.opt.DoneFile == "" {
-		return l.entries
-	}
-	return slices.DeleteFunc(l.entries, func(e Entry) bool { return !l.done[e.Name] })
-}
 
 func (o *Options) ignored(name string) bool {
 	for _, p := range o.Ignore {
@@ -69,28 +36,6 @@ func matches(pattern, name string) bool {
 	return ok
 }
 
-func (o *Options) doneFile(name string) string { return strings.Replace(o.DoneFile, "*", name, 1) }
-
-func (o *Options) isDoneFile(name string) bool {
-	before, after, _ := strings.Cut(o.DoneFile, "*")
-	return len(name) > len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
-}
-
-// doneFileOf is the name of the file whose done-file this is.
-func (o *Options) doneFileOf(name string) string {
-	before, after, _ := strings.Cut(o.DoneFile, "*")
-	return name[len(before) : len(name)-len(after)]
-}
-
-// Count returns how many messages a listing has (see Place.List).
-func (o *Options) Count(list func(each func(page []Entry) error) error) (int64, error) {
-	l := listing{opt: o}
-	if err := list(l.add); err != nil {
-		return 0, err
-	}
-	return int64(len(l.candidates())), nil
-}
-
 // spare is the n-th name to try for a file that is moved: its own, then ones that say when it was moved. The type of
 // the file stays at the end, and the name within what file systems take.
 func spare(name string, n int, now time.Time) string {
@@ -110,6 +55,29 @@ func spare(name string, n int, now time.Time) string {
 		stem = Cut(stem, len(stem)-over)
 	}
 	return stem + mark + ext
+}
+
+// mostPlain is the longest name of Plain, which nearly every file system takes.
+const mostPlain = 200
+
+// Plain is a name that nearly every file system takes: bytes that some refuse are written as % and two digits.
+func Plain(name string) string {
+	var b strings.Builder
+	for i, c := range name {
+		size := utf8.RuneLen(c)
+		if c == utf8.RuneError {
+			_, size = utf8.DecodeRuneInString(name[i:])
+		}
+		end := i+size == len(name)
+		if c == utf8.RuneError || c < ' ' || c == 0x7f || strings.ContainsRune(`<>:"/\|?*%`, c) || end && (c == ' ' || c == '.') {
+			for _, x := range []byte(name[i : i+size]) {
+				fmt.Fprintf(&b, "%%%02X", x)
+			}
+			continue
+		}
+		b.WriteRune(c)
+	}
+	return Cut(b.String(), mostPlain)
 }
 
 // Cut shortens s to at most n bytes, at a rune where s is text.

@@ -6,8 +6,9 @@ import (
 	"log/slog"
 	"path"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 const (
@@ -27,6 +28,12 @@ type Options struct {
 	IdleInterval time.Duration // 0: the default, or Interval if that is longer
 	Ignore       []string      // path.Match patterns; nil: DefaultIgnore
 	DoneFile     string        // "*" stands for the name; "": none
+	ChecksumFile string        // the same
+	Trigger      string        // "": none
+	Set          []string      // patterns with one *; the first leads
+	Empty        pickup.Empty
+	Claim        bool // rename before a file is handed out; for places that are Renamers
+	Parallel     int  // settlements at once; 0: 1
 	ByTime       bool
 	Strict       bool
 	Success      Folder // "": delete, unless Keep
@@ -36,6 +43,10 @@ type Options struct {
 	SuccessTag   Label  // with Keep
 	FailedTag    Label  // with FailedKeep
 	Logger       *slog.Logger
+
+	companions []companion
+	set        []star
+	claims     claims
 }
 
 // Label is a tag of an object; the zero Label is none.
@@ -82,9 +93,15 @@ func (o *Options) Complete() error {
 			bad("Ignore has %q, which is no pattern of path.Match", p)
 		}
 	}
-	if d := o.DoneFile; d != "" && (strings.Count(d, "*") != 1 || d == "*" || strings.Contains(d, "/")) {
-		bad("DoneFile is %q, must be a file name with one * for the name of the file, like %q", d, "*.done")
+	errs = append(errs, o.complete()...)
+	if o.Empty == pickup.EmptyReject && o.Failed == "" && !o.FailedKeep {
+		bad("Empty is EmptyReject, but OnFailure is not set")
 	}
+	if o.Empty < pickup.EmptyDeliver || o.Empty > pickup.EmptyReject {
+		bad("Empty is %d, must be EmptyDeliver, EmptyWait or EmptyReject", o.Empty)
+	}
+	o.claims.on = o.Claim
+	o.Parallel = max(o.Parallel, 1)
 	if o.Success != "" && o.Success == o.Failed {
 		bad("the folders of successes and failures are both %q, must differ", string(o.Success))
 	}

@@ -5,6 +5,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -40,6 +41,10 @@ type Tagger interface {
 	// Tag gives the file a tag if it still is want, and leaves its other tags.
 	Tag(ctx context.Context, name string, want Info, key, value string) error
 }
+
+// ErrName is matched by errors of Move and Put when the folder cannot take the name, for its characters or its length. The
+// engine then tries Plain.
+var ErrName = errors.New("the folder cannot take the name")
 
 // Entry is one file of a listing.
 type Entry struct {

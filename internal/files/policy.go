@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 type Can struct {
 	Keep bool // leave a file and have the group's store remember it
 	Tag  bool // the places are Taggers
+	// Rename says that the places are Renamers.
+	Rename bool
+	// Parallel is how many settlements the places take at once; 0 for one.
+	Parallel int
 	// Folder checks the folder of MoveTo, in which layouts of time are between braces, and returns it as the places are
 	// given it.
 	Folder func(folder string) (string, error)
@@ -23,7 +28,12 @@ func FromPolicy(p pickup.Policy, can Can) (Options, error) {
 	var errs []error
 	o := Options{
 		StableFor: p.StableFor, MinAge: p.MinAge, Interval: p.Interval, IdleInterval: p.IdleInterval,
-		Ignore: p.Ignore, DoneFile: p.DoneFile, ByTime: p.Order == pickup.ByTime, Strict: p.StrictOrder, Logger: p.Logger,
+		Ignore: p.Ignore, DoneFile: p.DoneFile, ChecksumFile: p.ChecksumFile, Trigger: p.TriggerFile, Set: slices.Clone(p.Set),
+		Empty: p.Empty, Claim: p.ClaimByRename, Parallel: can.Parallel,
+		ByTime: p.Order == pickup.ByTime, Strict: p.StrictOrder, Logger: p.Logger,
+	}
+	if p.ClaimByRename && !can.Rename {
+		errs = append(errs, errors.New("ClaimByRename is set, which this source cannot do: it has no rename"))
 	}
 	if p.Order != pickup.ByName && p.Order != pickup.ByTime {
 		errs = append(errs, fmt.Errorf("Order is %d, must be ByName or ByTime", p.Order))

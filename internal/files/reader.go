@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -28,41 +27,39 @@ type Reader struct {
 	abort    context.CancelFunc
 	wake     chan struct{} // room for one signal: something was returned, or closed
 	settling chan struct{} // held by the one Settle at a time, and by Close
+	acting   chan struct{} // held by Fetch while it changes something in the place, and by Close
 
 	// Of Fetch alone.
 	items    []*file
 	nextList time.Time
 	idle     time.Duration // between listings, grows while nothing comes
 	out      []*rebalancer.Message
+	absent   map[string]*file // not listed any more, remembered for what is known of them
+	told     map[string]bool  // unsound names that were reported
+	infos    []Info           // of one look
 
 	mu       sync.Mutex
 	closed   bool
 	hand     map[*rebalancer.Message]*file
 	owned    map[string]*file // in hand or returned, by name: a listing does not make them again
 	returned []*file
-}
-
-// file is one name that was listed.
-type file struct {
-	name     string
-	info     Info
-	observed bool
-	fresh    bool      // the last listing has said what it is, and that need not be checked before it is delivered
-	due      time.Time // not delivered before, whatever else holds
-	stable   time.Time // when the second observation is due
-	failures int       // of Stat, in a row
-	attempt  int
-	opens    []*content
+	claimed  map[*file][]part // what to give back at Close
+	round    *round           // of the trigger file; only Fetch sets it
+	left     map[string]bool  // what was settled since the listing in progress began; nil: there is none
 }
 
 // New makes a Reader of a place that is opened. opt is complete (see Options.Complete). The Reader closes the place.
 func New(place Place, opt Options, c *rebalancer.Claim) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	settle, abort := context.WithCancel(context.Background())
+	if opt.Claim {
+		opt.claims = claimsOf(c.Group)
+	}
 	return &Reader{
 		place: place, opt: opt, resource: c.Resource, fence: c.Fence,
 		ctx: ctx, cancel: cancel, settle: settle, abort: abort,
-		wake: make(chan struct{}, 1), settling: make(chan struct{}, 1), idle: opt.Interval,
+		wake: make(chan struct{}, 1), settling: make(chan struct{}, 1), acting: make(chan struct{}, 1),
+		idle: opt.Interval, absent: map[string]*file{}, told: map[string]bool{}, claimed: map[*file][]part{},
 		hand: map[*rebalancer.Message]*file{}, owned: map[string]*file{},
 	}
 }
@@ -86,7 +83,7 @@ func (r *Reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, err
 		if err != nil {
 			return nil, fmt.Errorf("fetch from %q: %w", r.resource, err)
 		}
-		if len(picks) > 0 {
+		if picks = r.claim(both, r.rejectEmpty(both, picks)); len(picks) > 0 {
 			return r.deliver(picks)
 		}
 		r.wait(both, next)
@@ -132,15 +129,6 @@ func (r *Reader) deliver(picks []*file) ([]*rebalancer.Message, error) {
 	return r.out, nil
 }
 
-func (r *Reader) message(f *file) *rebalancer.Message {
-	info := f.info
-	return &rebalancer.Message{
-		Resource: r.resource, ID: identify(f.name, info), Key: f.name, Size: info.Size, Attempt: f.attempt,
-		Published: info.ModTime, Fence: r.fence, Native: info.Native,
-		Stream: func(ctx context.Context) (io.ReadCloser, error) { return r.open(ctx, f, info) },
-	}
-}
-
 // without removes files from items; both are in the same order.
 func without(items, gone []*file) []*file {
 	if len(gone) == 0 {
@@ -184,15 +172,36 @@ func (r *Reader) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		errs = append(errs, fmt.Errorf("close %q while files are settled: %w", r.resource, ctx.Err()))
 	}
+	select {
+	case r.acting <- struct{}{}: // for good
+	case <-ctx.Done():
+	}
 	r.abort()
 	r.mu.Lock()
 	for m, f := range r.hand {
 		f.closeOpens()
 		delete(r.hand, m)
 	}
+	claimed := r.claimed
+	r.claimed = nil
 	r.mu.Unlock()
+	r.unclaimAll(ctx, claimed)
 	errs = append(errs, r.place.Close())
 	return errors.Join(errs...)
+}
+
+// act begins a change in the place by Fetch, and returns what ends it; nil when the Reader closes.
+func (r *Reader) act() (done func()) {
+	select {
+	case r.acting <- struct{}{}:
+	case <-r.ctx.Done():
+		return nil
+	}
+	if r.ctx.Err() != nil {
+		<-r.acting
+		return nil
+	}
+	return func() { <-r.acting }
 }
 
 // closeOpens closes what handlers left open; mu is held.

@@ -3,8 +3,6 @@ package files
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"time"
 )
@@ -19,6 +17,10 @@ const (
 	listShare = 20
 	// slowest is the longest pause after errors of one file.
 	slowest = time.Minute
+	// rememberFor is how long a file that is not there any more is remembered, if there is anything to remember.
+	rememberFor = time.Hour
+	// mostAbsent bounds how many such files are.
+	mostAbsent = 10_000
 )
 
 // poll looks once: a listing if one is due, then at the files in order. It returns what can be delivered, or when to
@@ -50,47 +52,6 @@ func (r *Reader) takeReturned() {
 		delete(r.owned, f.name)
 	}
 	r.returned = r.returned[:0]
-}
-
-// list reads the place and makes items of it: files that are known keep what is known of them, others are forgotten.
-func (r *Reader) list(ctx context.Context) error {
-	start := time.Now()
-	l := listing{opt: &r.opt}
-	if err := r.place.List(ctx, l.add); err != nil {
-		return err
-	}
-	entries := l.candidates()
-	known := make(map[string]*file, len(r.items))
-	for _, f := range r.items {
-		known[f.name] = f
-	}
-	items, news := make([]*file, 0, len(entries)), 0
-	r.mu.Lock()
-	for _, e := range entries {
-		if r.owned[e.Name] != nil {
-			continue
-		}
-		f := known[e.Name]
-		if f == nil {
-			f = &file{name: e.Name, attempt: 1}
-			news++
-		}
-		f.fresh = false
-		if e.Info != nil {
-			r.listed(f, *e.Info)
-		}
-		items = append(items, f)
-	}
-	r.mu.Unlock()
-	slices.SortFunc(items, r.order)
-	r.items = items
-	now := time.Now()
-	if news > 0 {
-		r.idle = r.opt.Interval
-	}
-	r.nextList = now.Add(max(r.idle, listShare*now.Sub(start)))
-	r.idle = min(r.idle*3/2, r.opt.IdleInterval)
-	return nil
 }
 
 // order is the order of deliveries: by the bytes of the names, or by time first.
@@ -150,7 +111,7 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 			break
 		}
 		budget--
-		v := r.look(ctx, f)
+		v := r.waitsForContent(f, r.look(ctx, f))
 		now = time.Now()
 		switch {
 		case v == missing:
@@ -168,6 +129,9 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 	}
 	if ctx.Err() == nil {
 		r.items = without(r.items, vanished)
+		for _, f := range vanished {
+			r.remember(f)
+		}
 	}
 	return picks, next
 }
@@ -178,83 +142,4 @@ func (f *file) dueAt() time.Time {
 		return f.stable
 	}
 	return f.due
-}
-
-type verdict int
-
-const (
-	notYet verdict = iota
-	ready
-	missing
-)
-
-// listed notes what a listing says of a file. Where nothing need be stable that is enough, until it is delivered.
-func (r *Reader) listed(f *file, info Info) {
-	if f.observed && !f.info.Same(info) {
-		f.attempt = 1 // another file under the old name
-	}
-	r.observation(f, info)
-	f.fresh = r.opt.StableFor == 0
-}
-
-// look observes a file. It is ready when this observation equals the first, and that is old enough.
-func (r *Reader) look(ctx context.Context, f *file) verdict {
-	if f.fresh && !f.dueAt().After(time.Now()) {
-		f.fresh = false
-		return ready
-	}
-	before, had := f.info, f.observed
-	if v := r.observe(ctx, f); v != notYet {
-		return v
-	}
-	if !f.observed {
-		return notYet
-	}
-	if had && !before.Same(f.info) {
-		f.attempt = 1 // another file under the old name
-	}
-	if !f.dueAt().After(time.Now()) { // a new or changed observation has put that off
-		return ready
-	}
-	return notYet
-}
-
-// observe looks at a file once; a file that cannot be looked at is left alone for a while.
-func (r *Reader) observe(ctx context.Context, f *file) verdict {
-	info, err := r.place.Stat(ctx, f.name)
-	switch {
-	case err == nil:
-		f.failures = 0
-		r.observation(f, info)
-		return notYet
-	case errors.Is(err, fs.ErrNotExist):
-		return missing
-	case ctx.Err() != nil:
-		return notYet
-	}
-	if f.failures == 0 {
-		r.opt.Logger.Warn("file cannot be looked at; tried again later", "resource", r.resource, "file", f.name, "error", err)
-	}
-	f.due = time.Now().Add(min(r.opt.Interval<<min(f.failures, 10), slowest))
-	f.failures++
-	f.observed = false
-	return notYet
-}
-
-// observation notes what a file is; one that differs from the last starts its stability again.
-func (r *Reader) observation(f *file, info Info) {
-	now := time.Now()
-	if f.observed && f.info.Same(info) {
-		return
-	}
-	f.info, f.observed, f.stable = info, true, now.Add(r.opt.StableFor)
-	if age := r.opt.MinAge; age > 0 {
-		born := info.ModTime
-		if born.After(now) { // a clock that is ahead must not hold the file up
-			born = now
-		}
-		if old := born.Add(age); old.After(f.stable) {
-			f.stable = old
-		}
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -15,7 +17,7 @@ import (
 // spares bounds the names that are tried for a file that is moved.
 const spares = 100
 
-// Settle carries out the outcomes one after the other; what failed stays in hand.
+// Settle carries out the outcomes, as many at once as the place takes; what failed stays in hand.
 func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 	select {
 	case r.settling <- struct{}{}:
@@ -31,16 +33,36 @@ func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 	if r.ctx.Err() != nil {
 		return fmt.Errorf("settle in %q: %w", r.resource, sources.ErrClosed)
 	}
-	failed := map[int]error{}
-	for i := range s {
-		if err := r.settleOne(both, &s[i]); err != nil {
-			failed[i] = fmt.Errorf("settle %s of %q: %w", label(s[i].Message), r.resource, err)
-		}
-	}
-	if len(failed) > 0 {
+	if failed := r.settleAll(both, s); len(failed) > 0 {
 		return &sources.SettleError{Failed: failed}
 	}
 	return nil
+}
+
+// settleAll settles several at once, where the place takes that. It returns what failed.
+func (r *Reader) settleAll(ctx context.Context, s []sources.Settlement) map[int]error {
+	errs := make([]error, len(s))
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(s); i = int(next.Add(1)) - 1 {
+			if err := r.settleOne(ctx, &s[i]); err != nil {
+				errs[i] = fmt.Errorf("settle %s of %q: %w", label(s[i].Message), r.resource, err)
+			}
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(len(s), r.opt.Parallel) - 1 {
+		workers.Go(work)
+	}
+	work()
+	workers.Wait()
+	failed := map[int]error{}
+	for i, err := range errs {
+		if err != nil {
+			failed[i] = err
+		}
+	}
+	return failed
 }
 
 // label names a message in an error; there may be none.
@@ -55,11 +77,16 @@ func (r *Reader) settleOne(ctx context.Context, s *sources.Settlement) error {
 	r.mu.Lock()
 	f := r.hand[s.Message]
 	closed := r.closed
+	busy := f != nil && f.settling // the same message twice in one call
+	if f != nil && !busy {
+		f.settling = true
+		defer r.settledOnce(f)
+	}
 	r.mu.Unlock()
 	if closed { // first: Close has emptied the hand
 		return sources.ErrClosed
 	}
-	if f == nil {
+	if f == nil || busy {
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -87,6 +114,12 @@ func (r *Reader) settleOne(ctx context.Context, s *sources.Settlement) error {
 	return nil
 }
 
+func (r *Reader) settledOnce(f *file) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.settling = false
+}
+
 // forget lets go of a file that is settled. If there is one of its name still, the next listing finds it as a new one.
 func (r *Reader) forget(m *rebalancer.Message, f *file) {
 	r.mu.Lock()
@@ -94,6 +127,10 @@ func (r *Reader) forget(m *rebalancer.Message, f *file) {
 	f.closeOpens()
 	delete(r.hand, m)
 	delete(r.owned, f.name)
+	delete(r.claimed, f)
+	if r.left != nil {
+		r.left[f.name] = true
+	}
 }
 
 func (r *Reader) giveBack(m *rebalancer.Message, f *file, attempt int, delay time.Duration) {
@@ -111,13 +148,12 @@ func (r *Reader) giveBack(m *rebalancer.Message, f *file, attempt int, delay tim
 }
 
 func (r *Reader) done(ctx context.Context, f *file) error {
-	var err error
-	if r.opt.Success == "" {
-		err = r.place.Remove(ctx, f.name, f.info)
-	} else {
-		_, err = r.move(ctx, f, r.opt.Success.At(time.Now()))
+	folder := ""
+	if r.opt.Success != "" {
+		folder = r.opt.Success.At(time.Now())
 	}
-	return r.after(ctx, f, err)
+	_, err := r.dispose(ctx, f, folder)
+	return r.after(ctx, f, folder, err)
 }
 
 func (r *Reader) reject(ctx context.Context, f *file, attempt int, why error) error {
@@ -125,16 +161,53 @@ func (r *Reader) reject(ctx context.Context, f *file, attempt int, why error) er
 		return sources.ErrNoDeadLetter
 	}
 	folder := r.opt.Failed.At(time.Now())
-	as, err := r.move(ctx, f, folder)
+	as, err := r.dispose(ctx, f, folder)
 	if err == nil {
 		r.reason(ctx, f, folder, as, attempt, why)
 	}
-	return r.after(ctx, f, err)
+	return r.after(ctx, f, folder, err)
+}
+
+// dispose moves all files of a message into a folder, or deletes them when it is "", and returns the new name of the one
+// that leads. That goes last: what a crash leaves of a set can be told by it. A set of which a file has changed stays as
+// it is.
+func (r *Reader) dispose(ctx context.Context, f *file, folder string) (as string, err error) {
+	if len(f.more) > 0 {
+		if err := r.unchanged(ctx, f); err != nil {
+			return "", err
+		}
+	}
+	for p := range f.parts() {
+		if folder == "" {
+			err = r.place.Remove(ctx, p.at(), p.info)
+		} else {
+			as, err = r.move(ctx, p, folder)
+		}
+		if err != nil && !(p != &f.part && errors.Is(err, fs.ErrNotExist)) {
+			return as, err
+		}
+	}
+	return as, nil
+}
+
+// unchanged fails with ErrChanged when a file of a set that is still there is another one by now.
+func (r *Reader) unchanged(ctx context.Context, f *file) error {
+	for p := range f.parts() {
+		info, err := r.place.Stat(ctx, p.at())
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.Same(p.info):
+			return fmt.Errorf("%q: %w", p.name, rebalancer.ErrChanged)
+		}
+	}
+	return nil
 }
 
 // after judges how a file left: one that is not there any more is as good as settled, and one that was changed under
-// its handler stays, to be delivered as what it is now. The done-file goes last: without its file it does no harm.
-func (r *Reader) after(ctx context.Context, f *file, err error) error {
+// its handler stays, to be delivered as what it is now.
+func (r *Reader) after(ctx context.Context, f *file, folder string, err error) error {
 	switch {
 	case errors.Is(err, rebalancer.ErrChanged):
 		r.opt.Logger.Warn("file changed while it was worked; it stays and comes again", "resource", r.resource, "file", f.name)
@@ -144,23 +217,43 @@ func (r *Reader) after(ctx context.Context, f *file, err error) error {
 	case err != nil:
 		return err
 	}
-	if r.opt.DoneFile == "" {
-		return nil
-	}
-	name := r.opt.doneFile(f.name)
-	info, err := r.place.Stat(ctx, name)
-	if err == nil {
-		err = r.place.Remove(ctx, name, info)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.opt.Logger.Warn("done-file cannot be removed", "resource", r.resource, "file", name, "error", err)
+	r.settledInRound(f.name)
+	for p := range f.parts() {
+		for _, c := range r.opt.companions {
+			if c.checksum || p == &f.part {
+				r.leave(ctx, c, p.name, folder)
+			}
+		}
 	}
 	return nil
 }
 
-// move moves a file into a folder under a name that is free there, and returns it.
-func (r *Reader) move(ctx context.Context, f *file, folder string) (string, error) {
-	return Free(f.name, func(as string) error { return r.place.Move(ctx, f.name, f.info, folder, as) })
+// leave takes away what stood beside a file. It goes last: without its file it does no harm, and its file without it would
+// wait for ever.
+func (r *Reader) leave(ctx context.Context, c companion, of, folder string) {
+	p := part{name: c.with(of)}
+	info, err := r.place.Stat(ctx, p.name)
+	if err == nil && c.checksum && folder != "" {
+		p.info = info
+		_, err = r.move(ctx, &p, folder)
+	} else if err == nil {
+		err = r.place.Remove(ctx, p.name, info)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.opt.Logger.Warn("done-file or checksum file cannot be removed", "resource", r.resource, "file", p.name, "error", err)
+	}
+}
+
+// move moves a file into a folder under a name that is free there and that the folder takes, and returns it.
+func (r *Reader) move(ctx context.Context, p *part, folder string) (string, error) {
+	try := func(as string) error { return r.place.Move(ctx, p.at(), p.info, folder, as) }
+	as, err := Free(p.name, try)
+	if errors.Is(err, ErrName) {
+		if plain := Plain(p.name); plain != p.name {
+			as, err = Free(plain, try)
+		}
+	}
+	return as, err
 }
 
 // Free tries names until one is not taken.

@@ -27,6 +27,33 @@ type Policy struct {
 	// ("*.done"). A file is then delivered only when its done-file is there, and the done-file leaves with it.
 	// Defaults to none.
 	DoneFile string
+	// ChecksumFile is the name of a second file with a checksum of the first, with * for the name of the first ("*.md5",
+	// "*.sha256"). A file is then delivered only when its checksum file is there, and its body is held against it while
+	// it is read: at its end a body that does not match fails with ErrChecksum instead of io.EOF. What a handler does not
+	// read to the end is not checked. The checksum file leaves with its file: deleted with it, or moved with it.
+	//
+	// It holds a checksum in hexadecimal: MD5, SHA-1, SHA-256, SHA-384 or SHA-512, by its length; alone, as md5sum and
+	// sha256sum write it ("… name", "… *name"), or as "SHA256 (name) = …". Of several lines the one with the file's name
+	// counts. Defaults to none.
+	ChecksumFile string
+	// TriggerFile is the name of a file whose presence releases the other files: those that are there when it is found
+	// are delivered, later ones wait for the next. When all of them are settled, the trigger file is removed, if it is
+	// still the one that was found; so a sender that finds it gone may begin the next round. After a crash or a move of
+	// the resource the trigger file is still there and releases what is there then. Defaults to none.
+	TriggerFile string
+	// Set makes several files one message: patterns with one * each, which stands for what the files of a set have in
+	// common ({"*.xml", "*.pdf"}). A set is delivered when a file for each pattern is there and all are stable. The first
+	// pattern's file leads: the message has its name, time, size and done-file, and Open reads it; the others are in
+	// Message.Members. All are settled together, the first pattern's file last. Files that no pattern matches are no
+	// messages; a file that several match belongs to the one that leaves least to the *. Defaults to none: each file is a
+	// message.
+	Set []string
+	// Empty is what becomes of files without content. Defaults to EmptyDeliver.
+	Empty Empty
+	// ClaimByRename renames a file before it is handed out, to .rebalancer-claimed-(a hash of the group's name)-(its name), so that programs
+	// that know nothing of the group do not take it. What is not worked gets its name back when the resource is given
+	// back; after a crash the next node of the group knows it by its name. Message.Key stays. Defaults to false.
+	ClaimByRename bool
 	// Order is the order of deliveries. Defaults to ByName.
 	Order Order
 	// StrictOrder lets a file that is not ready yet (unstable, or waiting for a retry) hold up those after it. Defaults to
@@ -50,4 +77,16 @@ const (
 	ByName Order = iota
 	// ByTime delivers by modification time, then by name. Each file must be looked at before the first is delivered.
 	ByTime
+)
+
+// Empty is what becomes of files without content.
+type Empty int
+
+const (
+	// EmptyDeliver delivers them like others.
+	EmptyDeliver Empty = iota
+	// EmptyWait leaves them until they have content.
+	EmptyWait
+	// EmptyReject gives them up without a call of the handler, as OnFailure says, which must be set.
+	EmptyReject
 )

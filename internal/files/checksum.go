@@ -1,0 +1,158 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
+)
+
+// mostChecksum bounds what is read of a checksum file.
+const mostChecksum = 64 << 10
+
+// checksum is what a body must have.
+type checksum struct {
+	hash hash.Hash
+	want []byte
+}
+
+func (c *checksum) check(name string) error {
+	if got := c.hash.Sum(nil); !bytes.Equal(got, c.want) {
+		return fmt.Errorf("%q has the checksum %x, its checksum file says %x: %w", name, got, c.want, pickup.ErrChecksum)
+	}
+	return nil
+}
+
+// checksumOf reads the checksum file of a file; nil when none is asked for.
+func (r *Reader) checksumOf(ctx context.Context, name string) (*checksum, error) {
+	for _, c := range r.opt.companions {
+		if !c.checksum {
+			continue
+		}
+		text, err := r.small(ctx, c.with(name))
+		if err != nil {
+			return nil, fmt.Errorf("checksum file of %q: %w", name, err)
+		}
+		sum, err := parseChecksum(text, name)
+		if err != nil {
+			return nil, fmt.Errorf("checksum file of %q: %w: %w", name, err, pickup.ErrChecksum)
+		}
+		return sum, nil
+	}
+	return nil, nil
+}
+
+// small reads a small file.
+func (r *Reader) small(ctx context.Context, name string) (string, error) {
+	info, err := r.place.Stat(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if info.Size > mostChecksum {
+		return "", fmt.Errorf("%q has %d bytes, at most %d are read: %w", name, info.Size, mostChecksum, pickup.ErrChecksum)
+	}
+	src, err := r.place.Open(ctx, name, info)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	text, err := io.ReadAll(io.LimitReader(src, mostChecksum))
+	if err == nil && int64(len(text)) != info.Size {
+		err = fmt.Errorf("%q changed while it was read", name)
+	}
+	return string(text), err
+}
+
+// parseChecksum finds the checksum of a file in what md5sum, sha256sum and their kind write.
+func parseChecksum(text, name string) (*checksum, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	var only string // of a line that names no file
+	lines := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		lines++
+		sum, of := splitChecksum(line)
+		if of == name || of != "" && path.Base(strings.ReplaceAll(of, `\`, "/")) == name {
+			return newChecksum(sum)
+		}
+		if of == "" {
+			only = sum
+		}
+	}
+	switch {
+	case lines == 1 && only != "":
+		return newChecksum(only)
+	case lines == 0:
+		return nil, fmt.Errorf("it is empty")
+	}
+	return nil, fmt.Errorf("none of its %d lines is about %q", lines, name)
+}
+
+// splitChecksum takes a line apart; of is "" when it names no file.
+func splitChecksum(line string) (sum, of string) {
+	if before, after, ok := cutLast(line, ") = "); ok { // MD5 (name) = sum
+		if _, name, ok := strings.Cut(before, "("); ok {
+			return strings.TrimSpace(after), name
+		}
+	}
+	escaped := strings.HasPrefix(line, `\`) // sha256sum's way to write a line break and a backslash
+	line = strings.TrimPrefix(line, `\`)
+	sum, of, ok := strings.Cut(strings.TrimLeft(line, " \t"), " ")
+	if !ok {
+		return strings.TrimSpace(sum), ""
+	}
+	if of != "" && (of[0] == ' ' || of[0] == '*') { // text or binary
+		of = of[1:]
+	}
+	if escaped {
+		of = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r").Replace(of)
+	}
+	if strings.TrimSpace(of) == "" {
+		of = ""
+	}
+	return sum, of
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func newChecksum(text string) (*checksum, error) {
+	want, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("%.70q is no checksum in hexadecimal", text)
+	}
+	c := &checksum{want: want}
+	switch len(want) {
+	case md5.Size:
+		c.hash = md5.New()
+	case sha1.Size:
+		c.hash = sha1.New()
+	case sha256.Size:
+		c.hash = sha256.New()
+	case sha512.Size384:
+		c.hash = sha512.New384()
+	case sha512.Size:
+		c.hash = sha512.New()
+	default:
+		return nil, fmt.Errorf("a checksum of %d bytes is of no known kind", len(want))
+	}
+	return c, nil
+}

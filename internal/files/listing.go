@@ -1,0 +1,151 @@
+package files
+
+import (
+	"slices"
+	"strings"
+)
+
+// ours begins the names that the engine and its places make; they are never messages.
+const ours = ".rebalancer-"
+
+// candidate is what a listing offers as a message: a file, or a set of files.
+type candidate struct {
+	Entry
+	more []Entry // the other members of its set, in the order of Options.Set
+}
+
+// listing gathers what can be messages from the pages of a listing, and keeps no more of the rest than it needs.
+type listing struct {
+	opt     *Options
+	total   int
+	entries []candidate
+	beside  map[string]uint8   // which companions of a name are there
+	claimed map[string]string  // what was claimed, by its own name
+	sets    map[string][]Entry // by what the * stands for
+	trigger bool
+	unsound []string // names that nothing can be done with; the first few
+}
+
+// add takes a page.
+func (l *listing) add(page []Entry) error {
+	l.total += len(page)
+	for _, e := range page {
+		if !sound(e.Name) {
+			if len(l.unsound) < mostUnsound {
+				l.unsound = append(l.unsound, e.Name)
+			}
+			continue
+		}
+		if name, ok := l.opt.claims.original(e.Name); ok {
+			if l.claimed == nil {
+				l.claimed = map[string]string{}
+			}
+			l.claimed[name] = e.Name
+			e.Name = name
+		} else if strings.HasPrefix(e.Name, ours) {
+			continue
+		}
+		l.take(e)
+	}
+	return nil
+}
+
+func (l *listing) take(e Entry) {
+	if e.Name == l.opt.Trigger {
+		l.trigger = true
+		return
+	}
+	for i, c := range l.opt.companions {
+		if name, ok := c.of(e.Name); ok {
+			if l.beside == nil {
+				l.beside = map[string]uint8{}
+			}
+			l.beside[name] |= 1 << i
+			return
+		}
+	}
+	if l.opt.ignored(e.Name) {
+		return
+	}
+	if len(l.opt.set) == 0 {
+		l.entries = append(l.entries, candidate{Entry: e})
+		return
+	}
+	i, key := l.opt.member(e.Name)
+	if i < 0 {
+		return
+	}
+	if l.sets == nil {
+		l.sets = map[string][]Entry{}
+	}
+	set := l.sets[key]
+	if set == nil {
+		set = make([]Entry, len(l.opt.set))
+		l.sets[key] = set
+	}
+	set[i] = e
+}
+
+// candidates returns what can be delivered.
+func (l *listing) candidates() []candidate {
+	for _, set := range l.sets {
+		whole := !slices.ContainsFunc(set, func(e Entry) bool { return e.Name == "" })
+		if whole && l.checked(set[1:]) {
+			l.entries = append(l.entries, candidate{Entry: set[0], more: set[1:]})
+		}
+	}
+	l.sets = nil
+	if len(l.opt.companions) > 0 {
+		all := uint8(1)<<len(l.opt.companions) - 1
+		l.entries = slices.DeleteFunc(l.entries, func(c candidate) bool { return l.beside[c.Name] != all })
+	}
+	if len(l.claimed) > 0 {
+		l.once()
+	}
+	return l.entries
+}
+
+// checked reports whether each member has its checksum file, where one is asked for.
+func (l *listing) checked(members []Entry) bool {
+	for i, c := range l.opt.companions {
+		if c.checksum && slices.ContainsFunc(members, func(e Entry) bool { return l.beside[e.Name]&(1<<i) == 0 }) {
+			return false
+		}
+	}
+	return true
+}
+
+// once leaves one of a claimed file and one that came under its name meanwhile: that one waits.
+func (l *listing) once() {
+	seen := map[string]bool{}
+	l.entries = slices.DeleteFunc(l.entries, func(c candidate) bool {
+		if l.claimed[c.Name] == "" {
+			return false
+		}
+		was := seen[c.Name]
+		seen[c.Name] = true
+		return was
+	})
+	for i := range l.entries {
+		if l.claimed[l.entries[i].Name] != "" {
+			l.entries[i].Info = nil // it may be that of the other
+		}
+	}
+}
+
+// mostUnsound bounds how many unsound names of a listing are told.
+const mostUnsound = 10
+
+// sound tells whether a name can be the name of a file in a folder, so that no path made of it leads anywhere else.
+func sound(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// Count returns how many messages a listing has (see Place.List).
+func (o *Options) Count(list func(each func(page []Entry) error) error) (int64, error) {
+	l := listing{opt: o}
+	if err := list(l.add); err != nil {
+		return 0, err
+	}
+	return int64(len(l.candidates())), nil
+}

@@ -76,3 +76,4 @@ flock 9
 packages
 newer
 . "${0%/*}/servers/fauxqs.sh" && fauxqs
+. "${0%/*}/servers/versitygw.sh" && versitygw

@@ -1,0 +1,142 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"go.uber.org/goleak"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
+)
+
+var soak = flag.Bool("soak", false, "run the long versions")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	goleak.VerifyTestMain(m, leftovers...)
+}
+
+const patience = 30 * time.Second
+
+// dial makes a client of the SDK that puts the bucket into the path.
+func dial(tb testing.TB, endpoint, access, secret string) *s3.Client {
+	tb.Helper()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	tb.Cleanup(transport.CloseIdleConnections)
+	return s3.New(s3.Options{
+		Region: "us-east-1", BaseEndpoint: &endpoint, UsePathStyle: true, HTTPClient: &http.Client{Transport: transport},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: access, SecretAccessKey: secret}, nil
+		}),
+	})
+}
+
+// client is one of a stub, which does not try again by itself.
+func (s *stub) client() *s3.Client {
+	c := dial(s.t, s.url, "id", "secret")
+	return s3.New(c.Options(), func(o *s3.Options) { o.Retryer = aws.NopRetryer{} })
+}
+
+// quick is a configuration for tests in real time.
+func quick(c Client) Config {
+	return Config{
+		Client: c, Bucket: "bkt",
+		Policy: pickup.Policy{OnSuccess: pickup.Delete(), OnFailure: pickup.MoveTo("failed"), Interval: 5 * time.Millisecond, IdleInterval: 5 * time.Millisecond},
+	}
+}
+
+func newSource(tb testing.TB, cfg Config) *Source {
+	tb.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+func claim(resource string) *rebalancer.Claim {
+	return &rebalancer.Claim{Group: "g", Node: "n", Resource: resource, Fence: 1, TTL: time.Minute}
+}
+
+func open(tb testing.TB, s *Source, resource string) sources.Reader {
+	tb.Helper()
+	r, err := s.Open(tb.Context(), claim(resource))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// fetch collects n messages, whatever errors heal meanwhile.
+func fetch(tb testing.TB, r sources.Reader, n int) []*rebalancer.Message {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var ms []*rebalancer.Message
+	for len(ms) < n {
+		got, err := r.Fetch(ctx, n-len(ms))
+		if err != nil {
+			tb.Fatalf("Fetch after %d of %d: %v", len(ms), n, err)
+		}
+		ms = append(ms, got...)
+	}
+	return ms
+}
+
+func nothing(tb testing.TB, r sources.Reader) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if ms, err := r.Fetch(ctx, 10); !errors.Is(err, context.DeadlineExceeded) {
+		tb.Fatalf("%d objects delivered, error %v; want none", len(ms), err)
+	}
+}
+
+func trySettle(r sources.Reader, o sources.Outcome, ms ...*rebalancer.Message) error {
+	var ss []sources.Settlement
+	for _, m := range ms {
+		ss = append(ss, sources.Settlement{Message: m, Outcome: o, Err: errors.New("no good")})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return r.Settle(ctx, ss)
+}
+
+func settle(tb testing.TB, r sources.Reader, o sources.Outcome, ms ...*rebalancer.Message) {
+	tb.Helper()
+	if err := trySettle(r, o, ms...); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func read(m *rebalancer.Message) (string, error) {
+	rc, err := m.Open(context.Background())
+	if err != nil {
+		return "", err
+	}
+	defer rc.Close()
+	b, err := io.ReadAll(rc)
+	return string(b), err
+}
+
+func keysOf(ms []*rebalancer.Message) []string {
+	var keys []string
+	for _, m := range ms {
+		keys = append(keys, m.Key)
+	}
+	return keys
+}

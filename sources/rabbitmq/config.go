@@ -45,8 +45,8 @@ type Config struct {
 	// worked in the last second, at most 200 and at most 16 MiB.
 	Prefetch int
 	// EagerStart prefetches from the start. Without it a claim begins with one message at a time, until the first that was
-	// never delivered before is done: a message that kills the process then burns no attempts of those behind it. See the
-	// package comment, "Delivery limit". Defaults to false.
+	// never delivered before is done, unless messages come again that are to be taken together: a message that kills the process then burns no attempts
+	// of those behind it. See the package comment, "Delivery limit". Defaults to false.
 	EagerStart bool
 	// DeliveryLimit is the x-delivery-limit of the quorum queues. A message that was returned so often that one return more
 	// might be its last goes to DeadLetter before a handler sees it. -1 means that there is none. Defaults to 0: as the broker tells it

@@ -27,6 +27,7 @@ type facts struct {
 	kind string // classic, quorum or stream
 	// limit is the delivery limit; 0: not told, -1: none. A policy may take a few seconds to be told.
 	limit int
+	told  bool // by the management API
 }
 
 // listed is a queue as the management API shows it.
@@ -81,7 +82,7 @@ func (m *management) queue(ctx context.Context, name string) (facts, error) {
 	if err != nil {
 		return facts{}, fmt.Errorf("rabbitmq: queue %q: %w", name, err)
 	}
-	return facts{kind: q.kind(), limit: q.limit()}, nil
+	return facts{kind: q.kind(), limit: q.limit(), told: true}, nil
 }
 
 // vhostPath is what get needs of the virtual host; of none, an error follows anyway.

@@ -48,9 +48,17 @@
 // Quorum queues count how often a message was returned and drop or dead-letter it above a limit (x-delivery-limit; 20 by default from
 // 4.0 on). Before 4.3 each message that is in hand when a channel ends counts, whether a handler saw it or not. Therefore:
 //
-//   - A claim of a quorum queue begins with a prefetch of 1, until the first message that was never delivered before is done. A
+//   - A claim of a quorum queue begins with a prefetch of 1. Where the first message was never delivered before, that lasts until it is done: a
 //     message that kills the process burns its own attempts, not those of the hundreds behind it. Config.EagerStart turns that
 //     off. With Concurrency, handlers work one by one until then.
+//   - Where the first message comes again, all that was returned with it is taken at once, at most 400 messages and 32 MiB, since the broker puts what
+//     is returned behind what was returned before it: an owner who gives back a part of that would bring the rest before it. So the order
+//     holds when owners come and go quickly, also by crashes, but for one in the milliseconds between the first of them and the rest.
+//   - But where the first message was returned for a quarter of the limit (from 4.0 on 5 times by default; where nobody told the limit, twice), it may be
+//     what kills processes, and is worked alone, as are those behind it, until one that was never delivered before is done. Then no more innocents are
+//     lost to the limit, but a crash, or an owner that leaves before the message is done, puts it behind those that were returned with it. A
+//     limit of less than 8 leaves no room for anything else. Where there is none (before 4.0 the default; set Config.DeliveryLimit to -1, or
+//     Config.Management), the order always holds.
 //   - A hand-over returns what was prefetched, once, and as many more as the broker sends for the last acknowledgements; where all is done, nothing. An
 //     owner who asks for no message gets none: a queue is consumed from the first Fetch on.
 //   - Before 4.3 a message that was handed to a handler and not finished counts a hand-over, too: one that takes longer than the group's Drain, or is
@@ -102,8 +110,8 @@
 // "management". Only one group may consume a queue, and nothing beside it. After the first Fetch somebody else's consumer is noticed only
 // while nothing comes from the queue, and told to Config.Logger after 30 s.
 //
-// Limits: on quorum queues of RabbitMQ 3.10 (not 4.0, and not classic ones) one message was seen behind later ones of its key when a queue
-// changed its owner several times within seconds; the cause is not known yet, so keep to 4.0 or classic queues where the order matters. Streams are refused. A consumer that appears beside an open Reader competes for its messages; a single active consumer
+// Limits: a quorum queue that is behind with its work may forget acknowledgements that are under way when a channel is closed; those messages come
+// again, although they were done. Streams are refused. A consumer that appears beside an open Reader competes for its messages; a single active consumer
 // on the queue keeps the order even then. Without the management API the type of a queue is asked for by an argument that
 // the broker refuses, which it notes as an error of a channel in its log, once for a queue and process.
 package rabbitmq

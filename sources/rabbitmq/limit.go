@@ -1,8 +1,10 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,28 @@ func (s *Source) limit(c *conn, f facts) int {
 		return defaultLimit
 	}
 	return 0
+}
+
+const (
+	never = math.MaxInt // is no message suspect
+	// unknownSuspect is for a queue of which nobody told the limit.
+	unknownSuspect = 2
+)
+
+// suspect is how often a message must have been returned to be taken for one that may kill processes, so that no others are to be held beside it: a quarter of
+// the limit. Where there is none, no message is.
+func (s *Source) suspect(c *conn, f facts) int {
+	limit := cmp.Or(s.DeliveryLimit, f.limit)
+	major := c.major()
+	switch {
+	case limit > 0:
+		return limit / 4
+	case limit < 0 || f.told && 0 < major && major < 4:
+		return never
+	case major >= 4:
+		return defaultLimit / 4
+	}
+	return unknownSuspect
 }
 
 // tolerable refuses a queue that loses what is returned to it: before 4.0 a delivery limit below 1 is no limit that is off but one that is always exceeded.

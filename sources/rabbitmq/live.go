@@ -25,6 +25,8 @@ type live struct {
 	cancel chan string      // by the broker
 	counts bool             // the queue counts returns: it is a quorum queue
 	limit  int              // of returns, at the broker; 0: none, or there is no place to put a message before
+	// suspect: a message that was returned so often may be one that kills processes.
+	suspect int
 
 	ask    chan struct{} // closed: somebody asks for messages
 	asking sync.Once     // closes ask
@@ -49,6 +51,7 @@ type live struct {
 	prefetch int  // at the broker
 	want     int  // what it shall be
 	careful  bool // one message at a time, until one that was never delivered before is done
+	gathered bool // what was returned to the queue is here, or shall not be (see gather)
 	// concluded: what was settled when the reader closed is acknowledged.
 	concluded bool
 	pace      pace
@@ -81,6 +84,7 @@ func (r *reader) prepare(ctx context.Context, l *live) error {
 		return err
 	}
 	l.counts, l.limit = f.kind != typeClassic, r.source.limit(l.conn, f)
+	l.suspect = r.source.suspect(l.conn, f)
 	l.careful = l.counts && !r.source.EagerStart
 	l.prefetch = cmp.Or(r.source.Prefetch, eagerPrefetch)
 	if l.careful {
@@ -136,6 +140,7 @@ func (r *reader) pump(l *live) {
 		case <-idle.C:
 			seen = r.look(l, seen)
 		case <-l.quit:
+			r.gatherAll(l)
 			return
 		}
 		if !changing {
@@ -197,6 +202,7 @@ func (r *reader) arrived(l *live, d *amqp.Delivery) (changing bool, err error) {
 	if last := l.window.last; !l.window.add(e) {
 		return false, fmt.Errorf("the broker sent delivery %d after %d: nobody can tell what an acknowledgement would mean", d.DeliveryTag, last)
 	}
+	r.gather(l, e)
 	r.signalLocked()
 	return l.full(), nil
 }

@@ -186,8 +186,8 @@ func (t *types) forget(queue string) {
 
 // consume starts to consume on a channel, which is closed where that fails.
 func (r *reader) consume(ctx context.Context, l *live, prefetch int) (<-chan amqp.Delivery, error) {
-	l.consumers++
-	l.tag = fmt.Sprintf("%s/%s/%d#%d", cut(r.claim.Group, 100), cut(r.claim.Node, 100), r.claim.Fence, l.consumers)
+	l.consumers++ // with zeros before it: 3.10 returns what was sent to one consumer after the other, in the order of their tags as text
+	l.tag = fmt.Sprintf("%s/%s/%d#%04d", cut(r.claim.Group, 100), cut(r.claim.Node, 100), r.claim.Fence, l.consumers)
 	started := make(chan (<-chan amqp.Delivery), 1)
 	err := l.conn.on(ctx, l.ch, func() error {
 		if err := l.ch.Qos(prefetch, 0, false); err != nil {

@@ -99,6 +99,9 @@ func (r *reader) feed(l *live) {
 
 // most is how many messages may be here, by their average size; the reader's mutex is held.
 func (l *live) most() int {
+	if l.window.len() == 0 {
+		return maxAdapted
+	}
 	return min(maxAdapted, max(1, maxAhead*l.window.len()/max(1, l.window.bytes)))
 }
 

@@ -23,6 +23,9 @@ type Config struct {
 	pickup.Policy
 }
 
+// parallel is how many files are settled at once: a share answers slowly.
+const parallel = 4
+
 // settings are a checked Config.
 type settings struct {
 	root    string // absolute
@@ -42,7 +45,10 @@ func (c Config) check() (settings, error) {
 	} else {
 		s.root = root
 	}
-	options, err := files.FromPolicy(c.Policy, files.Can{Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) }})
+	options, err := files.FromPolicy(c.Policy, files.Can{
+		Rename: true, Parallel: parallel,
+		Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
+	})
 	if err != nil {
 		errs = append(errs, fmt.Errorf("file: %w", err))
 	}

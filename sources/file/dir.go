@@ -28,6 +28,7 @@ type dir struct {
 	cur    *handle
 	closed bool
 	warned bool // of another group
+	doubt  bool // a listing failed: the open directory may be of a share that was mounted anew
 }
 
 // handle is one open directory. No path leads out of it.
@@ -37,8 +38,21 @@ type handle struct {
 	id   fs.FileInfo
 }
 
-// open opens a directory below the root, through links that stay below it.
+// open opens a directory below the root, unless the share that it was on is gone.
 func (s *Source) open(resource string) (*handle, error) {
+	h, err := s.openDir(resource)
+	if err != nil {
+		return nil, s.missingShare(resource, err)
+	}
+	if err := s.sameShare(resource, h); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// openDir opens a directory below the root, through links that stay below it.
+func (s *Source) openDir(resource string) (*handle, error) {
 	top, err := os.OpenRoot(s.root)
 	if err != nil {
 		return nil, missing(err)
@@ -90,7 +104,7 @@ func (d *dir) refresh() error {
 		h.close()
 		return sources.ErrClosed
 	}
-	if d.cur != nil && os.SameFile(d.cur.id, h.id) {
+	if d.cur != nil && !d.doubt && os.SameFile(d.cur.id, h.id) {
 		h.close()
 		h = d.cur
 	} else if err := lock(h.self, d.group, d.resource); err != nil && d.cur == nil {
@@ -115,6 +129,7 @@ func (d *dir) refresh() error {
 		}
 		d.cur = h
 	}
+	d.doubt = false
 	return nil
 }
 
@@ -137,10 +152,14 @@ func (d *dir) List(ctx context.Context, each func(page []files.Entry) error) err
 		return err
 	}
 	taken, err := h.list(ctx, each)
-	if err == nil {
-		d.restore(h, taken)
+	if err != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.doubt = true
+		return err
 	}
-	return err
+	d.restore(h, taken)
+	return nil
 }
 
 // list passes the regular files and returns those that are taken for a deletion.
@@ -242,6 +261,25 @@ func (d *dir) Remove(_ context.Context, name string, want files.Info) error {
 		return err
 	}
 	return d.remove(h, name, want)
+}
+
+// Rename gives a file that is the one wanted another name.
+func (d *dir) Rename(_ context.Context, name string, want files.Info, as string) error {
+	h, err := d.handle()
+	if err != nil {
+		return err
+	}
+	if err := h.is(name, want); err != nil {
+		return err
+	}
+	d.source.pause()
+	if err := rename(h, name, h, as); err != nil {
+		return err
+	}
+	if h.is(as, want) != nil { // it was replaced between the check and the rename
+		return errors.Join(rebalancer.ErrChanged, d.putBack(h, as, h, name))
+	}
+	return nil
 }
 
 // is checks that a name has the file that is wanted.

@@ -15,3 +15,11 @@ func inode(fi fs.FileInfo) string {
 	}
 	return ""
 }
+
+// device is the number of the file system that a file is on; 0 when it is not known.
+func device(fi fs.FileInfo) uint64 {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Dev)
+	}
+	return 0
+}

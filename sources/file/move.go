@@ -52,6 +52,16 @@ func elsewhere(folder string, err error) error {
 	return fmt.Errorf("folder %q: %w", folder, err)
 }
 
+// unfit says ErrName for what file systems answer to a name that they cannot take.
+func unfit(err error) error {
+	for _, e := range []error{syscall.EINVAL, syscall.EILSEQ, syscall.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return fmt.Errorf("%w: %w", files.ErrName, err)
+		}
+	}
+	return err
+}
+
 // Move puts a file that is the one wanted into a folder.
 func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as string) error {
 	h, err := d.handle()
@@ -75,7 +85,7 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 		return elsewhere(folder, err)
 	}
 	if err != nil {
-		return err
+		return unfit(err)
 	}
 	if to.is(as, want) != nil { // it was replaced between the check and the move
 		return errors.Join(rebalancer.ErrChanged, d.putBack(to, as, h, name))
@@ -95,7 +105,7 @@ func (d *dir) copyOver(ctx context.Context, h *handle, name string, want files.I
 	}
 	if err := rename(to, temp, to, as); err != nil {
 		_ = to.root.Remove(temp)
-		return err
+		return unfit(err)
 	}
 	err := to.self.Sync()
 	if err == nil {
@@ -157,7 +167,7 @@ func (d *dir) Put(_ context.Context, folder, name string, data []byte) (err erro
 	defer to.close()
 	f, err := to.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return err
+		return unfit(err)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

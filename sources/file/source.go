@@ -49,6 +49,7 @@ type Source struct {
 	mu      sync.Mutex
 	closed  bool
 	readers map[*dir]*files.Reader
+	devices map[string]uint64 // of the directories that were opened
 }
 
 // New checks cfg, all violations at once. It does no I/O: the directories need not exist yet.
@@ -57,7 +58,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, pause: func() {}, readers: map[*dir]*files.Reader{}}, nil
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
 }
 
 // Names makes the names canonical: paths relative to the root, without "./", "//" and a slash at the end. It refuses

@@ -1,0 +1,66 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// A share that is gone must not look like an empty or a missing directory: below its mount point there is then what was
+// there before the mount, mostly an empty directory. The device of a directory tells. A directory that is on another
+// device than before is believed when there is something in it; a missing one is believed when what is above it is
+// on the device where it was.
+
+// errShare says that a share seems to be gone.
+type errShare struct{ what string }
+
+func (e *errShare) Error() string {
+	return e.what + "; the share is not mounted, as it seems: mount it again (where it was taken away for good, open the source anew)"
+}
+
+// sameShare checks a directory that was opened, and remembers its device.
+func (s *Source) sameShare(resource string, h *handle) error {
+	now := device(h.id)
+	s.mu.Lock()
+	before, known := s.devices[resource]
+	s.mu.Unlock()
+	if known && before != now {
+		_, err := h.self.Readdirnames(1)
+		if err == io.EOF {
+			return &errShare{fmt.Sprintf("%q is empty and on another device than before", resource)}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.devices[resource] = now
+	return nil
+}
+
+// missingShare checks an error of opening a directory: one that is missing because its share is has not gone.
+func (s *Source) missingShare(resource string, err error) error {
+	s.mu.Lock()
+	before, known := s.devices[resource]
+	s.mu.Unlock()
+	if !known || !errors.Is(err, sources.ErrGone) {
+		return err
+	}
+	for p := filepath.Join(s.root, filepath.FromSlash(resource)); p != filepath.Dir(p); {
+		p = filepath.Dir(p)
+		fi, serr := os.Stat(p)
+		if serr != nil {
+			continue
+		}
+		if device(fi) != before {
+			return &errShare{fmt.Sprintf("%q is missing, and %q is on another device than it was", resource, p)}
+		}
+		break
+	}
+	return err
+}

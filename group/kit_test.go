@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -182,6 +183,7 @@ func (w *world) idleWithin(within time.Duration) {
 	if err := w.source.Idle(ctx); err != nil {
 		w.t.Fatalf("messages are left: %v", err)
 	}
+	synctest.Wait() // until what the last settlement led to is told
 }
 
 func consumeNothing(ctx context.Context, g *Group) error {

@@ -87,24 +87,27 @@ type parser struct {
 	err error
 }
 
-// open checks what every value has, and returns what is between.
+// open checks what every value of every format has, and returns what is between.
 func open(b []byte, kind byte, what string) (*parser, error) {
-	p := &parser{b: b}
-	switch {
-	case len(b) < 2+trailer:
+	p := &parser{}
+	if len(b) < 2+trailer {
 		p.fail("%s has %d bytes, which is too short", what, len(b))
-	case b[0] != format:
-		return nil, fmt.Errorf("%s has format %d, this version reads %d: run the newer version that wrote it", what, b[0], format)
-	case b[1] != kind:
-		p.fail("%s is of kind %q, must be %q", what, b[1], kind)
-	default:
-		body, sum := b[:len(b)-trailer], binary.BigEndian.Uint32(b[len(b)-trailer:])
-		if got := crc32.Checksum(body, castagnoli); got != sum {
-			p.fail("%s has checksum %08x, its bytes have %08x", what, sum, got)
-		}
-		p.b = body[2:]
+		return nil, p.err
 	}
-	return p, p.err
+	body := b[:len(b)-trailer]
+	if got := crc32.Checksum(body, castagnoli); got != checksumOf(b) {
+		p.fail("%s has checksum %08x, its bytes have %08x", what, checksumOf(b), got)
+		return nil, p.err
+	}
+	if b[0] != format {
+		return nil, fmt.Errorf("%s has format %d, this version reads %d: run the newer version that wrote it", what, b[0], format)
+	}
+	if b[1] != kind {
+		p.fail("%s is of kind %q, must be %q", what, b[1], kind)
+		return nil, p.err
+	}
+	p.b = body[2:]
+	return p, nil
 }
 
 func (p *parser) fail(f string, args ...any) {

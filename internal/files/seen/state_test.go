@@ -151,9 +151,9 @@ func TestHeadIsFull(t *testing.T) {
 	s := open1(t, store)
 	var err error
 	n := 0
-	for ; err == nil; n += 200 {
+	for ; err == nil; n += 2000 {
 		var batch []Settlement
-		for i := n; i < n+200; i++ {
+		for i := n; i < n+2000; i++ {
 			batch = append(batch, Settlement{fmt.Sprintf("%06d", i) + strings.Repeat("x", 900), done(uint64(i))})
 		}
 		if room := s.Room(); room == 0 {

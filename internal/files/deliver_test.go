@@ -175,6 +175,23 @@ func TestExactListing(t *testing.T) {
 	})
 }
 
+// TestDeep: names of a tree have slashes, and no part that leads elsewhere.
+func TestDeep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newFake()
+		for _, name := range []string{"a/b/c", "a/../b", "a//b", "/a", "a/", "..", "./a"} {
+			p.put(name, "x")
+		}
+		nothing(t, reader(t, p, Options{}), time.Minute)
+		r := reader(t, p, Options{Deep: true})
+		if _, keys := fetch(t, r, 1); keys[0] != "a/b/c" {
+			t.Fatalf("got %q", keys)
+		}
+		nothing(t, r, time.Minute)
+	})
+}
+
 // TestBigDirectory bounds the work: two observations a file, few listings, and files that wait for an hour do not cost
 // more each poll.
 func TestBigDirectory(t *testing.T) {

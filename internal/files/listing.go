@@ -30,7 +30,7 @@ type listing struct {
 func (l *listing) add(page []Entry) error {
 	l.total += len(page)
 	for _, e := range page {
-		if !sound(e.Name) {
+		if !l.opt.sound(e.Name) {
 			if len(l.unsound) < mostUnsound {
 				l.unsound = append(l.unsound, e.Name)
 			}
@@ -139,6 +139,19 @@ const mostUnsound = 10
 // sound tells whether a name can be the name of a file in a folder, so that no path made of it leads anywhere else.
 func sound(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// sound tells whether a name can be that of a message. In a tree that is so when each part of it can.
+func (o *Options) sound(name string) bool {
+	if !o.Deep {
+		return sound(name)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if !sound(part) {
+			return false
+		}
+	}
+	return true
 }
 
 // Count returns how many messages a listing has (see Place.List).

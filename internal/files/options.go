@@ -34,6 +34,7 @@ type Options struct {
 	Empty        pickup.Empty
 	Claim        bool // rename before a file is handed out; for places that are Renamers
 	Parallel     int  // settlements at once; 0: 1
+	Deep         bool // names may have slashes
 	ByTime       bool
 	Strict       bool
 	Success      Folder // "": delete, unless Keep

@@ -14,7 +14,7 @@ import (
 // from Fetch and from handlers while Settle calls the others, so a Place is safe for concurrent use. Close may come while
 // other calls run; their contexts have ended then.
 //
-// A name is the bytes that the place gave, without a slash. Errors match fs.ErrNotExist for a file that is not there,
+// A name is the bytes that the place gave, without a slash unless Options.Deep. Errors match fs.ErrNotExist for a file that is not there,
 // fs.ErrExist for a target that is, and rebalancer.ErrChanged for a file that is not the one wanted.
 type Place interface {
 	// List passes all entries that are regular files, in pages as the place has them and in key order where it has one. A

@@ -16,6 +16,8 @@ type Can struct {
 	Tag  bool // the places are Taggers
 	// Rename says that the places are Renamers.
 	Rename bool
+	// Deep says that a place is a tree, whose names may have slashes.
+	Deep bool
 	// Parallel is how many settlements the places take at once; 0 for one.
 	Parallel int
 	// Folder checks the folder of MoveTo, in which layouts of time are between braces, and returns it as the places are
@@ -29,7 +31,7 @@ func FromPolicy(p pickup.Policy, can Can) (Options, error) {
 	o := Options{
 		StableFor: p.StableFor, MinAge: p.MinAge, Interval: p.Interval, IdleInterval: p.IdleInterval,
 		Ignore: p.Ignore, DoneFile: p.DoneFile, ChecksumFile: p.ChecksumFile, Trigger: p.TriggerFile, Set: slices.Clone(p.Set),
-		Empty: p.Empty, Claim: p.ClaimByRename, Parallel: can.Parallel,
+		Empty: p.Empty, Claim: p.ClaimByRename, Parallel: can.Parallel, Deep: can.Deep,
 		ByTime: p.Order == pickup.ByTime, Strict: p.StrictOrder, Logger: p.Logger,
 	}
 	if p.ClaimByRename && !can.Rename {

@@ -61,6 +61,9 @@ type settings struct {
 	partSize  int64
 }
 
+// parallel is how many objects of one resource are settled at once: a bit less than a client of the SDK keeps connections for.
+const parallel = 8
+
 // The limits of S3 for a copy in one request, and the parts of a larger one.
 const (
 	copyLimit = 5_000_000_000
@@ -93,7 +96,7 @@ func (c Config) check() (settings, error) {
 	if p.IdleInterval == 0 {
 		p.IdleInterval = max(DefaultIdleInterval, p.Interval)
 	}
-	options, err := files.FromPolicy(p, files.Can{Keep: true, Tag: true, Folder: c.folder})
+	options, err := files.FromPolicy(p, files.Can{Parallel: parallel, Deep: c.Subtree, Folder: c.folder})
 	if err != nil {
 		bad(true, "%w", err)
 	}

@@ -65,7 +65,7 @@ func (s *Source) below(ctx context.Context, name, part string) ([]string, error)
 		for _, prefix := range p.prefixes {
 			last := strings.TrimSuffix(strings.TrimPrefix(prefix, in), "/")
 			hidden := strings.HasPrefix(last, ".") && !strings.HasPrefix(part, ".")
-			if ok, _ := path.Match(part, last); ok && !hidden && !odd(last) {
+			if ok, _ := path.Match(part, last); ok && !hidden && checkPath(last) == nil {
 				names = append(names, path.Join(name, last))
 			}
 		}

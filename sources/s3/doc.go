@@ -30,15 +30,15 @@
 // # Limits
 //
 //   - Only the newest version of a key is seen. An object that is replaced by one with the same content while it is worked is taken for the same one.
-//   - Objects in the classes GLACIER and DEEP_ARCHIVE, and in an archive tier, are reported, and delivered when they are restored; each is looked at once a minute at most.
+//   - Objects in the classes GLACIER and DEEP_ARCHIVE, and in an archive tier, are reported, and delivered when they are restored.
 //   - A key with an empty part, "." or ".." between slashes is reported and not delivered: where keys are taken for paths it leads elsewhere. Other keys are
 //     delivered as they are; a handler that makes paths of them must expect any character.
 //   - Empty objects whose key ends with a slash, or with _$folder$, mark directories and are no messages.
 //   - Directory buckets (S3 Express One Zone) are refused: their listings have no order.
 //   - A move above 5 GB is a copy in parts. It takes what describes the object and its tags along, but not access control lists, and its ETag differs.
 //   - A store that ignores If-Match in a DELETE is found out when a resource is opened, and refused unless Config.Deletion is DeleteChecked.
-//   - Settlements of one resource are carried out one after the other: at 20 ms each a node deletes 50 objects of a prefix in a second. Spread
-//     objects over more prefixes for more.
+//   - At most 8 objects of a resource are settled at once: at 20 ms each a node deletes 400 objects of a prefix in a second. Spread objects over more
+//     prefixes for more.
 //
 // # What becomes what
 //
@@ -66,7 +66,7 @@
 //	giving up           -                    -      2      1 COPY, 1 PUT (the reason), 1 DELETE
 //	done-file           -                    -      1      1 DELETE
 //	archived            -                    -      1 a minute
-//	StableFor above 0   -                    -      1 or more
+//	StableFor above 0, INTELLIGENT_TIERING   -      1 or more
 //
 // A LIST costs as much as twelve GETs: an idle prefix that is polled every 15 seconds costs about 0.03 USD a day where 1,000 LISTs cost 0.005,
 // and one with a million idle keys a thousand times that. A hand-over opens the resource anew.

@@ -42,7 +42,7 @@ func dial(tb testing.TB, endpoint, access, secret string) *s3.Client {
 
 // client is one of a stub, which does not try again by itself.
 func (s *stub) client() *s3.Client {
-	c := dial(s.t, s.url, "id", "secret")
+	c := dial(s.t, s.url, "id", "hush")
 	return s3.New(c.Options(), func(o *s3.Options) { o.Retryer = aws.NopRetryer{} })
 }
 

@@ -142,7 +142,7 @@ func (s *Source) entries(resource string, p page) []files.Entry {
 			}
 		}
 		e := files.Entry{Name: name}
-		if !odd(name) && !archived(string(o.StorageClass)) { // else a look at it says what is wrong, or that it is restored
+		if class := string(o.StorageClass); !archived(class) && class != "INTELLIGENT_TIERING" { // else only a look at it says whether it can be read
 			e.Info = listed(s.Bucket, o)
 		}
 		list = append(list, e)
@@ -174,16 +174,6 @@ func (s *Source) isFile(name string, size int64) bool {
 func (s *Source) isMoved(dir, key string) bool {
 	for _, f := range s.folders() {
 		if isRelative(f) && f.Has(dir) || s.rooted(f, key) {
-			return true
-		}
-	}
-	return false
-}
-
-// odd tells whether a name has a part that leads elsewhere where it is taken for a path, in a store that keeps objects as files or in a handler.
-func odd(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "." || part == ".." || part == "" {
 			return true
 		}
 	}

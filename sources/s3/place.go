@@ -44,10 +44,6 @@ func (s *Source) delimiter() string {
 
 // Stat observes an object. One that cannot be read as it is, is an error.
 func (p *place) Stat(ctx context.Context, name string) (files.Info, error) {
-	if odd(name) {
-		return files.Info{}, fmt.Errorf("key %q in bucket %q: it has an empty part, \".\" or \"..\" between its slashes, which leads elsewhere where keys are taken for paths; copy it to another key",
-			p.key(name), p.source.Bucket)
-	}
 	out, err := p.source.head(ctx, p.source.Bucket, p.key(name))
 	if err != nil {
 		return files.Info{}, err

@@ -13,7 +13,7 @@ usage: scripts/test.sh [--soak] [SUITE…]
   lint        gofmt, go vet, staticcheck, tidy modules, other platforms build
   tests       go test of every package, shuffled
   race        the same under the race detector (needs a C compiler)
-  repeat      the protocol's tests 50 times in random order
+  repeat      the protocol's tests 20 times in random order
   worlds      10,000 simulated groups from a fresh seed (soak: 200,000)
   search      every state of small groups; each guard of the protocol removed in turn
   processes   processes killed and frozen over SQLite, Redis, PostgreSQL, ZooKeeper (soak: ten times as often)

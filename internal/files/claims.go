@@ -66,13 +66,14 @@ func (r *Reader) claim(ctx context.Context, picks []*file) []*file {
 		err := r.claimOne(ctx, renamer, f)
 		switch {
 		case err == nil:
+			f.refused = 0
 			claimed = append(claimed, f)
 		case errors.Is(err, fs.ErrNotExist):
 			gone = append(gone, f)
 		case errors.Is(err, rebalancer.ErrChanged):
 			f.observed = false
 		case ctx.Err() == nil:
-			r.trouble(f, "file cannot be claimed by a rename; tried again later", err)
+			r.trouble(f, &f.refused, "file cannot be claimed by a rename; tried again later", err)
 		}
 	}
 	r.items = without(r.items, gone)

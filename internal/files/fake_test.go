@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,17 +22,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a place in memory. fail, when set, is asked before each operation.
 type fake struct {
-	mu    sync.Mutex
-	files map[string]*fakeFile
-	moved map[string]string // folder/name → body
-	gone  bool
-	fail  func(op, name string) error
-	stats int
-	lists int
-	exact bool // listings tell all
-	block chan struct{} // List waits for it when set
-	hang  time.Duration // Move takes so long
-	inode int
+	mu     sync.Mutex
+	files  map[string]*fakeFile
+	moved  map[string]string // folder/name → body
+	plain  bool              // folders take plain names alone
+	gone   bool
+	hidden map[string]bool // what listings lack
+	fail   func(op, name string) error
+	stats  int
+	lists  int
+	exact  bool          // listings tell all
+	block  chan struct{} // List waits for it when set
+	hang   time.Duration // Move takes so long
+	inode  int
 }
 
 type fakeFile struct {
@@ -56,6 +59,18 @@ func (p *fake) grow(name, more string) {
 	defer p.mu.Unlock()
 	f := p.files[name]
 	p.files[name] = &fakeFile{f.body + more, time.Now(), f.inode}
+}
+
+func (p *fake) remove(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.files, name)
+}
+
+func (p *fake) has(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.files[name] != nil
 }
 
 func (p *fake) names() int {
@@ -107,6 +122,9 @@ func (p *fake) List(ctx context.Context, each func([]Entry) error) error {
 	}
 	var page []Entry
 	for name, f := range p.files {
+		if p.hidden[name] {
+			continue
+		}
 		e := Entry{Name: name}
 		if p.exact {
 			info := f.info()
@@ -188,10 +206,31 @@ func (p *fake) Move(ctx context.Context, name string, want Info, folder, as stri
 	if err != nil {
 		return err
 	}
+	if p.plain && Plain(as) != as && !strings.Contains(as, "%") {
+		return fmt.Errorf("%w: %q", ErrName, as)
+	}
 	if _, ok := p.moved[folder+"/"+as]; ok {
 		return fs.ErrExist
 	}
 	p.moved[folder+"/"+as] = f.body
+	delete(p.files, name)
+	return nil
+}
+
+func (p *fake) Rename(ctx context.Context, name string, want Info, as string) error {
+	err := p.begin(ctx, "rename", name)
+	defer p.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	f, err := p.check(name, want)
+	if err != nil {
+		return err
+	}
+	if p.files[as] != nil {
+		return fs.ErrExist
+	}
+	p.files[as] = f
 	delete(p.files, name)
 	return nil
 }

@@ -36,7 +36,8 @@ type file struct {
 	due      time.Time // not delivered before, whatever else holds
 	stable   time.Time // when the second observation is due
 	absent   time.Time // since when listings lack it, while it is remembered
-	failures int       // of Stat and of a claim, in a row
+	failures int       // of Stat, in a row
+	refused  int       // how often in a row it could not be claimed or given up
 	attempt  int
 	settling bool // by Settle; guarded by Reader.mu
 	opens    []*content

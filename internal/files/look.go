@@ -61,7 +61,8 @@ func (r *Reader) observe(ctx context.Context, f *file) (changed bool, v verdict)
 	case ctx.Err() != nil:
 		return false, notYet
 	}
-	r.trouble(f, "file cannot be looked at; tried again later", err)
+	r.trouble(f, &f.failures, "file cannot be looked at; tried again later", err)
+	f.observed = false
 	return false, notYet
 }
 
@@ -79,13 +80,12 @@ func (r *Reader) stat(ctx context.Context, f *file) ([]Info, error) {
 }
 
 // trouble leaves a file alone for a while, longer each time, and says so the first time.
-func (r *Reader) trouble(f *file, what string, err error) {
-	if f.failures == 0 {
+func (r *Reader) trouble(f *file, times *int, what string, err error) {
+	if *times == 0 {
 		r.opt.Logger.Warn(what, "resource", r.resource, "file", f.name, "error", err)
 	}
-	f.due = time.Now().Add(min(r.opt.Interval<<min(f.failures, 10), slowest))
-	f.failures++
-	f.observed = false
+	f.due = time.Now().Add(min(r.opt.Interval<<min(*times, 10), slowest))
+	*times++
 }
 
 // observation notes what the files of a message are; one that differs from the last starts its stability again.
@@ -142,7 +142,7 @@ func (r *Reader) rejectEmpty(ctx context.Context, picks []*file) []*file {
 		err := r.reject(ctx, f, f.attempt, pickup.ErrEmpty)
 		done()
 		if err != nil {
-			r.trouble(f, "file without content cannot be given up; tried again later", err)
+			r.trouble(f, &f.refused, "file without content cannot be given up; tried again later", err)
 			continue
 		}
 		gone = append(gone, f)

@@ -107,7 +107,7 @@ func (r *Reader) remember(f *file) {
 		}
 		delete(r.absent, name)
 	}
-	if f.attempt > 1 || f.failures > 0 || f.due.After(now) {
+	if f.attempt > 1 || f.failures+f.refused > 0 || f.due.After(now) {
 		f.absent = now
 		r.absent[f.name] = f
 	}

@@ -24,6 +24,7 @@ type listing struct {
 	sets    map[string][]Entry // by what the * stands for
 	trigger bool
 	unsound []string // names that nothing can be done with; the first few
+	keep    *keeping // nil where files do not stay; also for what only counts
 }
 
 // add takes a page.
@@ -45,6 +46,7 @@ func (l *listing) add(page []Entry) error {
 		} else if strings.HasPrefix(e.Name, ours) {
 			continue
 		}
+		l.keep.saw(e.Name)
 		l.take(e)
 	}
 	return nil
@@ -68,6 +70,9 @@ func (l *listing) take(e Entry) {
 		return
 	}
 	if len(l.opt.set) == 0 {
+		if l.keep.worked(candidate{Entry: e}) {
+			return
+		}
 		l.entries = append(l.entries, candidate{Entry: e})
 		return
 	}
@@ -90,8 +95,9 @@ func (l *listing) take(e Entry) {
 func (l *listing) candidates() []candidate {
 	for _, set := range l.sets {
 		whole := !slices.ContainsFunc(set, func(e Entry) bool { return e.Name == "" })
-		if whole && l.checked(set[1:]) {
-			l.entries = append(l.entries, candidate{Entry: set[0], more: set[1:]})
+		c := candidate{Entry: set[0], more: set[1:]}
+		if whole && l.checked(set[1:]) && !l.keep.worked(c) {
+			l.entries = append(l.entries, c)
 		}
 	}
 	l.sets = nil

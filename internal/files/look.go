@@ -68,6 +68,7 @@ func (r *Reader) observe(ctx context.Context, f *file) (changed bool, v verdict)
 
 func (r *Reader) stat(ctx context.Context, f *file) ([]Info, error) {
 	infos := r.infos[:0]
+	defer r.keep.looked(time.Now())
 	for p := range f.parts() {
 		info, err := r.place.Stat(ctx, p.at())
 		if err != nil {
@@ -91,6 +92,9 @@ func (r *Reader) trouble(f *file, times *int, what string, err error) {
 // observation notes what the files of a message are; one that differs from the last starts its stability again.
 func (r *Reader) observation(f *file, infos []Info) (changed bool) {
 	now := time.Now()
+	if !r.listing.IsZero() {
+		now = r.listing
+	}
 	if f.observed && f.same(infos) {
 		return false
 	}

@@ -43,6 +43,7 @@ type Options struct {
 	FailedKeep   bool   // what failed stays where it is
 	SuccessTag   Label  // with Keep
 	FailedTag    Label  // with FailedKeep
+	LocalTags    bool   // Info.Tag is of this machine, and no part of what is remembered of a file that stays
 	Logger       *slog.Logger
 
 	companions []companion

@@ -14,6 +14,8 @@ import (
 type Can struct {
 	Keep bool // leave a file and have the group's store remember it
 	Tag  bool // the places are Taggers
+	// LocalTags says that Info.Tag may be another one on another machine.
+	LocalTags bool
 	// Rename says that the places are Renamers.
 	Rename bool
 	// Deep says that a place is a tree, whose names may have slashes.
@@ -31,7 +33,7 @@ func FromPolicy(p pickup.Policy, can Can) (Options, error) {
 	o := Options{
 		StableFor: p.StableFor, MinAge: p.MinAge, Interval: p.Interval, IdleInterval: p.IdleInterval,
 		Ignore: p.Ignore, DoneFile: p.DoneFile, ChecksumFile: p.ChecksumFile, Trigger: p.TriggerFile, Set: slices.Clone(p.Set),
-		Empty: p.Empty, Claim: p.ClaimByRename, Parallel: can.Parallel, Deep: can.Deep,
+		Empty: p.Empty, Claim: p.ClaimByRename, Parallel: can.Parallel, Deep: can.Deep, LocalTags: can.LocalTags,
 		ByTime: p.Order == pickup.ByTime, Strict: p.StrictOrder, Logger: p.Logger,
 	}
 	if p.ClaimByRename && !can.Rename {
@@ -53,6 +55,9 @@ func FromPolicy(p pickup.Policy, can Can) (Options, error) {
 		errs = append(errs, fmt.Errorf("OnFailure is Delete(), must be %s: what failed is not dropped", can.actions("nothing")))
 	default:
 		errs = append(errs, can.action("OnFailure", p.OnFailure, &o.Failed, &o.FailedKeep, &o.FailedTag))
+	}
+	if o.Claim && (o.Keep || o.FailedKeep) {
+		errs = append(errs, errors.New("ClaimByRename is set, but what was claimed does not stay under its name: use MoveTo(folder) instead of Keep or Tag"))
 	}
 	errs = append(errs, o.Complete())
 	return o, errors.Join(errs...)

@@ -32,11 +32,13 @@ type Reader struct {
 	// Of Fetch alone.
 	items    []*file
 	nextList time.Time
+	listing  time.Time     // when what is noted now was listed; zero while nothing is
 	idle     time.Duration // between listings, grows while nothing comes
 	out      []*rebalancer.Message
 	absent   map[string]*file // not listed any more, remembered for what is known of them
 	told     map[string]bool  // unsound names that were reported
 	infos    []Info           // of one look
+	keep     *keeping         // nil where files do not stay
 
 	mu       sync.Mutex
 	closed   bool
@@ -55,13 +57,17 @@ func New(place Place, opt Options, c *rebalancer.Claim) *Reader {
 	if opt.Claim {
 		opt.claims = claimsOf(c.Group)
 	}
-	return &Reader{
+	r := &Reader{
 		place: place, opt: opt, resource: c.Resource, fence: c.Fence,
 		ctx: ctx, cancel: cancel, settle: settle, abort: abort,
 		wake: make(chan struct{}, 1), settling: make(chan struct{}, 1), acting: make(chan struct{}, 1),
 		idle: opt.Interval, absent: map[string]*file{}, told: map[string]bool{}, claimed: map[*file][]part{},
 		hand: map[*rebalancer.Message]*file{}, owned: map[string]*file{},
 	}
+	if opt.Keep || opt.FailedKeep {
+		r.keep = newKeeping(c, &r.opt, ctx.Done())
+	}
+	return r
 }
 
 // Fetch returns the files that are stable, in order.
@@ -81,6 +87,9 @@ func (r *Reader) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, err
 			return nil, ended
 		}
 		if err != nil {
+			return nil, fmt.Errorf("fetch from %q: %w", r.resource, err)
+		}
+		if picks, err = r.withRoom(picks); err != nil {
 			return nil, fmt.Errorf("fetch from %q: %w", r.resource, err)
 		}
 		if picks = r.claim(both, r.rejectEmpty(both, picks)); len(picks) > 0 {

@@ -8,11 +8,17 @@ import (
 
 // list reads the place and makes items of it: files that are known keep what is known of them, others are forgotten.
 func (r *Reader) list(ctx context.Context) error {
+	if err := r.beginKept(ctx); err != nil {
+		return err
+	}
 	start := time.Now()
 	r.noteSettled(true)
 	defer r.noteSettled(false)
-	l := listing{opt: &r.opt}
+	l := listing{opt: &r.opt, keep: r.keep}
 	if err := r.place.List(ctx, l.add); err != nil {
+		return err
+	}
+	if err := r.completeKept(ctx); err != nil {
 		return err
 	}
 	entries, err := r.offered(ctx, &l)
@@ -56,6 +62,8 @@ func (r *Reader) itemsOf(entries []candidate, claimed map[string]string) (items 
 		known[f.name] = f
 	}
 	items = make([]*file, 0, len(entries))
+	r.listing = time.Now() // one moment for all: else the last ones listed would be stable, and delivered, out of their order
+	defer func() { r.listing = time.Time{} }()
 	r.mu.Lock()
 	for _, e := range entries {
 		if r.owned[e.Name] != nil || r.left[e.Name] {
@@ -68,7 +76,9 @@ func (r *Reader) itemsOf(entries []candidate, claimed map[string]string) (items 
 				f = &file{part: part{name: e.Name}, attempt: 1}
 			}
 			delete(r.absent, e.Name)
-			news++
+			if !r.keep.knows(e.Name) {
+				news++
+			}
 		}
 		r.refresh(f, e, claimed)
 		items = append(items, f)

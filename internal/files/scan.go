@@ -89,14 +89,15 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 	var picks, vanished []*file
 	next := r.nextList
 	budget, ahead, blocked := statsPerPoll, 0, false
-	now := time.Now()
+	began := time.Now() // what becomes due meanwhile waits for the next walk, or it would overtake what was not due yet
+	now := began
 	for _, f := range r.items {
 		if ahead >= lookahead || ctx.Err() != nil {
 			break
 		}
 		due := f.dueAt()
 		wanted := len(picks) < max && !blocked
-		if due.After(now) || f.observed && !wanted { // nothing to do about this one now
+		if due.After(began) || f.observed && !wanted { // nothing to do about this one now
 			if wanted && due.Before(next) {
 				next = due
 			}
@@ -111,7 +112,7 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 			break
 		}
 		budget--
-		v := r.waitsForContent(f, r.look(ctx, f))
+		v := r.waitsForContent(f, r.unworked(f, r.look(ctx, f)))
 		now = time.Now()
 		switch {
 		case v == missing:

@@ -33,7 +33,11 @@ func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 	if r.ctx.Err() != nil {
 		return fmt.Errorf("settle in %q: %w", r.resource, sources.ErrClosed)
 	}
-	if failed := r.settleAll(both, s); len(failed) > 0 {
+	settle := r.settleAll
+	if r.keep != nil {
+		settle = r.settleKept
+	}
+	if failed := settle(both, s); len(failed) > 0 {
 		return &sources.SettleError{Failed: failed}
 	}
 	return nil
@@ -41,13 +45,16 @@ func (r *Reader) Settle(ctx context.Context, s []sources.Settlement) error {
 
 // settleAll settles several at once, where the place takes that. It returns what failed.
 func (r *Reader) settleAll(ctx context.Context, s []sources.Settlement) map[int]error {
+	return r.settleEach(s, func(i int) error { return r.settleOne(ctx, &s[i]) })
+}
+
+// settleEach calls one for each settlement, several at once where the place takes that. It returns what failed.
+func (r *Reader) settleEach(s []sources.Settlement, one func(i int) error) map[int]error {
 	errs := make([]error, len(s))
 	var next atomic.Int64
 	work := func() {
 		for i := int(next.Add(1)) - 1; i < len(s); i = int(next.Add(1)) - 1 {
-			if err := r.settleOne(ctx, &s[i]); err != nil {
-				errs[i] = fmt.Errorf("settle %s of %q: %w", label(s[i].Message), r.resource, err)
-			}
+			errs[i] = r.settleError(s[i].Message, one(i))
 		}
 	}
 	var workers sync.WaitGroup
@@ -65,6 +72,13 @@ func (r *Reader) settleAll(ctx context.Context, s []sources.Settlement) map[int]
 	return failed
 }
 
+func (r *Reader) settleError(m *rebalancer.Message, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("settle %s of %q: %w", label(m), r.resource, err)
+}
+
 // label names a message in an error; there may be none.
 func label(m *rebalancer.Message) string {
 	if m == nil {
@@ -74,21 +88,11 @@ func label(m *rebalancer.Message) string {
 }
 
 func (r *Reader) settleOne(ctx context.Context, s *sources.Settlement) error {
-	r.mu.Lock()
-	f := r.hand[s.Message]
-	closed := r.closed
-	busy := f != nil && f.settling // the same message twice in one call
-	if f != nil && !busy {
-		f.settling = true
-		defer r.settledOnce(f)
+	f, err := r.inSettlement(s.Message)
+	if f == nil {
+		return err
 	}
-	r.mu.Unlock()
-	if closed { // first: Close has emptied the hand
-		return sources.ErrClosed
-	}
-	if f == nil || busy {
-		return nil
-	}
+	defer r.settledOnce(f)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -112,6 +116,22 @@ func (r *Reader) settleOne(ctx context.Context, s *sources.Settlement) error {
 		return fmt.Errorf("unknown outcome %d", s.Outcome)
 	}
 	return nil
+}
+
+// inSettlement takes a message that is in hand into its settlement, which settledOnce ends; nil for one that is not, and for the
+// same one twice in one call.
+func (r *Reader) inSettlement(m *rebalancer.Message) (*file, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed { // first: Close has emptied the hand
+		return nil, sources.ErrClosed
+	}
+	f := r.hand[m]
+	if f == nil || f.settling {
+		return nil, nil
+	}
+	f.settling = true
+	return f, nil
 }
 
 func (r *Reader) settledOnce(f *file) {
@@ -157,6 +177,9 @@ func (r *Reader) done(ctx context.Context, f *file) error {
 }
 
 func (r *Reader) reject(ctx context.Context, f *file, attempt int, why error) error {
+	if r.opt.FailedKeep {
+		return r.rejectKept(ctx, f, why)
+	}
 	if r.opt.Failed == "" {
 		return sources.ErrNoDeadLetter
 	}

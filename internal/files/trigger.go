@@ -36,7 +36,7 @@ func (r *Reader) released(ctx context.Context, l *listing) ([]candidate, error) 
 			return nil, err
 		}
 		// A listing may have passed the place of a file that came before the trigger, so one is read that begins after it.
-		again := listing{opt: &r.opt}
+		again := listing{opt: &r.opt, keep: r.keep}
 		if err := r.place.List(ctx, again.add); err != nil {
 			return nil, err
 		}

@@ -30,9 +30,10 @@ type ahead struct {
 	next   int64    // what is asked for next
 	probed bool     // the end was asked for
 	window int      // how many requests may be under way
-	queue  []*piece // in the order of the file
+	queue  []*piece // not waited for yet, in the order of the file
+	first  *piece   // what is read now
+	unread []byte   // of first
 	free   []*piece // to be used again
-	unread []byte   // of the first in queue
 	err    error    // what Read returns from now on
 }
 
@@ -95,22 +96,20 @@ func (a *ahead) Read(p []byte) (int, error) {
 		a.advance()
 	}
 	n := copy(p, a.unread)
-	if a.unread = a.unread[n:]; len(a.unread) == 0 {
-		a.drop()
-	}
+	a.unread = a.unread[n:]
 	return n, nil
 }
 
 // advance asks for more, and waits for the first of what was asked for.
 func (a *ahead) advance() {
-	a.ask()
-	if len(a.queue) == 0 {
-		a.err = io.EOF
-		return
+	if a.first != nil && cap(a.first.buf) >= chunk {
+		a.free = append(a.free, a.first)
 	}
-	first := a.queue[0]
+	a.ask()
+	first := a.queue[0] // ask has seen to it that there is one
+	a.queue = a.queue[1:]
 	a.await(first)
-	a.unread = first.buf[:first.n]
+	a.first, a.unread = first, first.buf[:first.n]
 	switch {
 	case first.err == io.EOF:
 		a.err = io.EOF
@@ -120,9 +119,6 @@ func (a *ahead) advance() {
 		a.next, a.probed = a.next+int64(first.n), false
 	}
 	a.window = min(2*a.window, maxAhead)
-	if first.n == 0 {
-		a.drop()
-	}
 }
 
 // await waits until a request is answered. Most are when they are waited for.
@@ -171,15 +167,6 @@ func (a *ahead) piece(length int) *piece {
 		return p
 	}
 	return &piece{buf: make([]byte, length, max(length, min(chunk, int(a.size)))), done: make(chan struct{}, 1)}
-}
-
-// drop is done with the first request.
-func (a *ahead) drop() {
-	first := a.queue[0]
-	a.queue = a.queue[1:]
-	if cap(first.buf) >= chunk {
-		a.free = append(a.free, first)
-	}
 }
 
 // Close waits for what was asked for and closes the file. It gives an error when the file was not read to its end.

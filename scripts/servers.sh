@@ -77,3 +77,4 @@ packages
 newer
 . "${0%/*}/servers/fauxqs.sh" && fauxqs
 . "${0%/*}/servers/versitygw.sh" && versitygw
+. "${0%/*}/servers/ftp.sh" && ftp

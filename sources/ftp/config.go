@@ -1,7 +1,6 @@
 package ftp
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 const (
@@ -61,8 +63,14 @@ type Config struct {
 	// Timeout is how long the server may take to connect, to answer a command or to send or take the next bytes. A
 	// connection that takes longer is closed. Defaults to 30 s.
 	Timeout time.Duration
-	// Logger is told what nobody else learns. Defaults to none.
-	Logger *slog.Logger
+	// IgnoreUnique leaves the servers' own identification of files out of what a file is known by, which is then its size
+	// and its time alone. Defaults to false. For several servers behind one address that identify the same file differently.
+	IgnoreUnique bool
+
+	// Policy is what sources of files have in common. OnSuccess is pickup.Delete() or pickup.MoveTo(folder), OnFailure
+	// MoveTo or none. An absolute folder is a path on the server. A move is a rename, so the folder must be where the
+	// server can rename to.
+	pickup.Policy
 }
 
 // settings are a checked Config.
@@ -70,6 +78,7 @@ type settings struct {
 	dial        dialer
 	root        string // as URL has it: absolute, or below the directory of the login
 	connections int
+	options     files.Options
 	logger      *slog.Logger
 }
 
@@ -86,7 +95,7 @@ type target struct {
 
 // check returns what New needs, or all violations. No error holds a password.
 func (c Config) check() (settings, error) {
-	s := settings{connections: c.Connections, logger: c.Logger}
+	s := settings{connections: c.Connections}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("ftp: "+format, args...)) }
 	if s.connections == 0 {
@@ -97,14 +106,17 @@ func (c Config) check() (settings, error) {
 	if c.Timeout < 0 {
 		bad("Timeout is %v, must not be negative", c.Timeout)
 	}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
-	}
 	t, root, err := c.target()
 	if err != nil {
 		bad("URL: %w", err)
 	}
-	t.logger, s.root = s.logger, root
+	s.root = root
+	options, err := files.FromPolicy(c.Policy, files.Can{Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) }})
+	if err != nil {
+		bad("%w", err)
+	}
+	s.options, s.logger = options, options.Logger
+	t.logger = s.logger
 	if c.Password != "" && c.PasswordFile != "" {
 		bad("Password and PasswordFile are set, must be one of them")
 	}
@@ -185,6 +197,21 @@ func (c Config) password(inURL string) (string, error) {
 	return inURL, nil
 }
 
-func (c Config) ftpDialer(target) (dialer, []error) {
-	return func(context.Context) (remote, error) { return nil, errors.ErrUnsupported }, nil
+// cleanFolder checks a folder of MoveTo.
+func cleanFolder(root, folder string) (string, error) {
+	switch {
+	case folder == "":
+		return "", errors.New("the folder must have a name")
+	case !carries(folder):
+		return "", errors.New("the folder holds a byte that cannot be sent")
+	case strings.HasPrefix(folder, "/"):
+		if folder = path.Clean(folder); folder == root {
+			return "", errors.New("that is the directory in URL, files would come again")
+		}
+		return folder, nil
+	}
+	if folder = path.Clean(folder); folder == "." || folder == ".." || strings.HasPrefix(folder, "../") {
+		return "", errors.New("a relative folder must be inside the directory of the resource")
+	}
+	return folder, nil
 }

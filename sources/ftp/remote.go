@@ -59,6 +59,7 @@ const (
 	regular   kind = iota // a file
 	directory             // a directory
 	other                 // a link, a device, …: never a message, never followed
+	bogus                 // a line of a listing that has no name that can be used; name is the line
 )
 
 // answer is an error that the server gave as its reply: the connection goes on.

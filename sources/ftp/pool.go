@@ -1,0 +1,193 @@
+package ftp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+const (
+	// probeAfter is how long a connection may be idle before it is asked for a sign of life. One that is used more often is
+	// kept alive by that.
+	probeAfter = 5 * time.Second
+	// idleFor is how long a connection is kept for the next use.
+	idleFor = time.Minute
+)
+
+// pool keeps a bounded number of connections. Files that are read take one for as long as they are open, and leave one for
+// the rest: what settles or lists never waits for a handler.
+type pool struct {
+	dial   dialer
+	slots  chan struct{} // room for all connections
+	bodies chan struct{} // room for those that read files
+
+	mu     sync.Mutex
+	idle   []*lease // the last used last
+	out    map[*lease]struct{}
+	closed bool
+}
+
+// errGivenUp is an error that breaks one connection and says nothing of the others.
+var errGivenUp = errors.New("given up in the middle of a file")
+
+// lease is a connection in use.
+type lease struct {
+	remote
+	body  bool
+	since time.Time // when it became idle
+}
+
+func newPool(dial dialer, size int) *pool {
+	return &pool{dial: dial, slots: make(chan struct{}, size), bodies: make(chan struct{}, size-1), out: map[*lease]struct{}{}}
+}
+
+// take waits for a connection, which give gives back. body: it is to read a file.
+func (p *pool) take(ctx context.Context, body bool) (*lease, error) {
+	if body {
+		if err := enter(ctx, p.bodies); err != nil {
+			return nil, err
+		}
+	}
+	if err := enter(ctx, p.slots); err != nil {
+		if body {
+			<-p.bodies
+		}
+		return nil, err
+	}
+	l, err := p.connected(ctx)
+	if err == nil {
+		l.body = body
+		err = p.lend(l)
+	}
+	if err != nil {
+		<-p.slots
+		if body {
+			<-p.bodies
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+func enter(ctx context.Context, room chan struct{}) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// connected returns the connection that was used last and lives, or a new one.
+func (p *pool) connected(ctx context.Context) (*lease, error) {
+	for {
+		l := p.pick()
+		if l == nil {
+			break
+		}
+		if time.Since(l.since) < probeAfter || l.alive(ctx) == nil {
+			return l, nil
+		}
+		_ = l.close()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	r, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &lease{remote: r}, nil
+}
+
+// pick takes the connection that was used last, and closes those that were not used for long.
+func (p *pool) pick() *lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := 0
+	for old < len(p.idle) && time.Since(p.idle[old].since) > idleFor {
+		_ = p.idle[old].close()
+		old++
+	}
+	p.idle = p.idle[old:]
+	if len(p.idle) == 0 {
+		return nil
+	}
+	l := p.idle[len(p.idle)-1]
+	p.idle = p.idle[:len(p.idle)-1]
+	return l
+}
+
+func (p *pool) lend(l *lease) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = l.close()
+		return sources.ErrClosed
+	}
+	p.out[l] = struct{}{}
+	return nil
+}
+
+// give gives a connection back after a use that ended with err. After one that broke it, those that were idle meanwhile are
+// likely to be broken too.
+func (p *pool) give(l *lease, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.out, l)
+	<-p.slots
+	if l.body {
+		<-p.bodies
+	}
+	switch {
+	case broken(err):
+		_ = l.close()
+		if errors.Is(err, errGivenUp) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return
+		}
+		for _, i := range p.idle {
+			_ = i.close()
+		}
+		p.idle = nil
+	case p.closed:
+		_ = l.close()
+	default:
+		l.since = time.Now()
+		p.idle = append(p.idle, l)
+	}
+}
+
+// do uses a connection. When it breaks, again is asked whether to use another one, at most once; nil says no.
+func (p *pool) do(ctx context.Context, again func() bool, use func(remote) error) error {
+	for first := true; ; first = false {
+		l, err := p.take(ctx, false)
+		if err != nil {
+			return err
+		}
+		err = use(l.remote)
+		p.give(l, err)
+		if !broken(err) || ctx.Err() != nil || !first || again == nil || !again() {
+			return err
+		}
+	}
+}
+
+// close ends all connections, those in use too.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, l := range p.idle {
+		_ = l.close()
+	}
+	p.idle = nil
+	for l := range p.out {
+		_ = l.close()
+	}
+}

@@ -18,8 +18,8 @@ type Config struct {
 	// Root is the directory below which resources are: a resource is the path of a directory, relative to Root ("in",
 	// "eu/orders"), or "." for Root itself. Only the files of a directory are its messages, not those of directories in it.
 	Root string
-	// Policy is what sources of files have in common. OnSuccess is pickup.Delete() or pickup.MoveTo(folder), OnFailure
-	// MoveTo or none. An absolute folder may be anywhere, also on another device.
+	// Policy is what sources of files have in common. OnSuccess is pickup.Delete(), pickup.MoveTo(folder) or pickup.Keep(),
+	// OnFailure MoveTo, Keep or none. An absolute folder may be anywhere, also on another device.
 	pickup.Policy
 }
 
@@ -46,7 +46,7 @@ func (c Config) check() (settings, error) {
 		s.root = root
 	}
 	options, err := files.FromPolicy(c.Policy, files.Can{
-		Rename: true, Parallel: parallel,
+		Rename: true, Keep: true, LocalTags: true, Parallel: parallel,
 		Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
 	})
 	if err != nil {

@@ -51,6 +51,13 @@ func TestNamesAndFolders(t *testing.T) {
 		{"/data/away", []string{"in", "away/in"}, false},
 		{"/data/away", []string{".", "away"}, false},
 		{"/elsewhere", []string{".", "in"}, true},
+		{"done/{2006/01}", []string{"in", "in/done", "in/done/2026", "in/done/2026/99"}, true},
+		{"done/{2006/01}", []string{"in", "in/done/2026/11"}, false},
+		{"{2006-01-02}", []string{".", "in", "2026-11"}, true},
+		{"{2006-01-02}", []string{".", "2026-11-30"}, false},
+		{"/data/away/{2006}", []string{"in", "away/in", "away/2026"}, true},
+		{"/data/away/{2006}", []string{"in", "away/2026/in"}, false},
+		{"/data/{2006}", []string{".", "2026"}, false},
 	} {
 		s, err := New(Config{Root: "/data", Policy: pickup.Policy{OnSuccess: pickup.MoveTo(c.success)}})
 		if err != nil {
@@ -134,6 +141,25 @@ func TestDiscover(t *testing.T) {
 	}
 	if got, err := s.Discover(t.Context(), "*"); err == nil {
 		t.Errorf("Discover without a root = %q: an error must not look like an empty list", got)
+	}
+}
+
+func TestDiscoverLeavesDatedFoldersOut(t *testing.T) {
+	t.Parallel()
+	top := root(t)
+	cfg := quick(top)
+	cfg.OnSuccess, cfg.OnFailure = pickup.MoveTo("done/{2006/01}"), pickup.MoveTo(filepath.Join(top, "failed-{2006}"))
+	s := newSource(t, cfg)
+	for _, d := range []string{"in/done/2026/11", "in/done/other", "failed-2026/in", "failed-x/in"} {
+		mkdir(t, filepath.Join(top, d))
+	}
+	for pattern, want := range map[string][]string{
+		"*": {"failed-x", "in"}, "*/*": {"failed-x/in", "in/done"}, "*/*/*": {"in/done/2026", "in/done/other"}, "*/*/*/*": nil,
+	} {
+		got, err := s.Discover(t.Context(), pattern)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("Discover(%q) = %q, %v; want %q", pattern, got, err, want)
+		}
 	}
 }
 

@@ -172,10 +172,11 @@ func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 	return r, nil
 }
 
-// DeadLetters reports whether OnFailure moves files somewhere.
-func (s *Source) DeadLetters() bool { return s.options.Failed != "" }
+// DeadLetters reports whether OnFailure is set.
+func (s *Source) DeadLetters() bool { return s.options.Failed != "" || s.options.FailedKeep }
 
-// Lag counts the files of a directory that are messages, those in hand included.
+// Lag counts the files of a directory that are messages, those in hand included; where files are kept, also those that were
+// worked, which only the owner of the directory knows.
 func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 	name, err := canonical(resource)
 	if err != nil {

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rebalancer-go/rebalancer/internal/files"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
@@ -27,6 +29,10 @@ func TestSuite(t *testing.T) {
 		"strict":        func(c *Config) { c.StrictOrder = true },
 		"not stable":    func(c *Config) { c.StableFor = -1 },
 		"with donefile": func(c *Config) { c.DoneFile = "*.done" },
+		"claimed, checked, into dated folders": func(c *Config) {
+			c.ClaimByRename, c.ChecksumFile = true, "*.sha256"
+			c.OnSuccess, c.OnFailure = pickup.MoveTo("done/{2006/01}"), pickup.MoveTo("failed/{2006}")
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -80,11 +86,15 @@ func fixture(tb testing.TB, change func(*Config)) *sourcetest.Fixture {
 		if err == nil && cfg.DoneFile != "" {
 			err = os.WriteFile(p+".done", nil, 0o600)
 		}
+		if err == nil && cfg.ChecksumFile != "" {
+			err = os.WriteFile(p+".sha256", fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(body), key), 0o600)
+		}
 		return err
 	}
 	f.Rejected = func(resource string) []string {
 		var bodies []string
-		for _, p := range plain(tb, filepath.Join(root, resource, "failed")) {
+		folder := files.Folder(cfg.OnFailure.Folder()).At(time.Now())
+		for _, p := range plain(tb, filepath.Join(root, resource, folder)) {
 			reason, err := os.ReadFile(p + ".reason.txt")
 			if err != nil || !strings.Contains(string(reason), "the handler said no") {
 				tb.Errorf("reason beside %q: %q, %v", p, reason, err)
@@ -97,7 +107,7 @@ func fixture(tb testing.TB, change func(*Config)) *sourcetest.Fixture {
 	return f
 }
 
-// plain lists the regular files of a directory that are neither done-files nor reasons.
+// plain lists the regular files of a directory that are neither done-files, checksum files nor reasons.
 func plain(tb testing.TB, dir string) []string {
 	tb.Helper()
 	entries, err := os.ReadDir(dir)
@@ -106,7 +116,7 @@ func plain(tb testing.TB, dir string) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if n := e.Name(); e.Type().IsRegular() && !strings.HasSuffix(n, ".done") && !strings.HasSuffix(n, ".reason.txt") {
+		if n := e.Name(); e.Type().IsRegular() && !strings.HasSuffix(n, ".done") && !strings.HasSuffix(n, ".sha256") && !strings.HasSuffix(n, ".reason.txt") {
 			names = append(names, filepath.Join(dir, n))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -140,3 +141,11 @@ func keysOf(ms []*rebalancer.Message) []string {
 	}
 	return keys
 }
+
+// apiError is an answer of a store.
+type apiError struct{ code string }
+
+func (e *apiError) Error() string                 { return e.code }
+func (e *apiError) ErrorCode() string             { return e.code }
+func (e *apiError) ErrorMessage() string          { return e.code }
+func (e *apiError) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }

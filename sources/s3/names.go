@@ -127,10 +127,9 @@ const scheme = "s3://"
 
 // folder checks a folder of MoveTo and returns its one spelling.
 func (c *Config) folder(folder string) (string, error) {
-	clean := strings.TrimSuffix(folder, "/")
-	begins, rest := "", clean
-	if after, ok := strings.CutPrefix(clean, scheme); ok {
-		bucket, in, _ := strings.Cut(after, "/")
+	begins, rest := "", strings.TrimSuffix(folder, "/")
+	if after, ok := strings.CutPrefix(folder, scheme); ok {
+		bucket, in, _ := strings.Cut(strings.TrimSuffix(after, "/"), "/")
 		if err := checkBucket(bucket); err != nil {
 			return "", fmt.Errorf("the bucket %q: %w", bucket, err)
 		}
@@ -140,7 +139,7 @@ func (c *Config) folder(folder string) (string, error) {
 			return begins, nil
 		}
 		rest = in
-	} else if after, ok := strings.CutPrefix(clean, "/"); ok {
+	} else if after, ok := strings.CutPrefix(rest, "/"); ok {
 		begins, rest = "/", after
 	}
 	if rest == "" {

@@ -1,0 +1,327 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// letters reads notifications and hands out the objects that they tell of.
+type letters struct {
+	n        *Notifications
+	queue    sources.Reader
+	resource string
+
+	// Of Fetch alone.
+	raw   []*rebalancer.Message // not looked at yet
+	over  []sources.Settlement  // notifications without objects, to be settled
+	ready []*rebalancer.Message // not handed out yet
+	out   []*rebalancer.Message
+
+	mu     sync.Mutex
+	closed bool
+	hand   map[*rebalancer.Message]*delivery
+}
+
+// letter is a notification whose objects are in hand, or ready.
+type letter struct {
+	message *rebalancer.Message
+	left    int // objects that are not settled
+	sum     sources.Settlement
+}
+
+// delivery is an object in hand.
+type delivery struct {
+	letter *letter
+	name   string
+	info   files.Info
+	opens  []io.Closer
+}
+
+func newLetters(n *Notifications, queue sources.Reader, c *rebalancer.Claim) *letters {
+	return &letters{n: n, queue: queue, resource: c.Resource, hand: map[*rebalancer.Message]*delivery{}}
+}
+
+// Fetch returns objects of which notifications tell and which are there.
+func (r *letters) Fetch(ctx context.Context, max int) ([]*rebalancer.Message, error) {
+	for {
+		r.mu.Lock()
+		closed := r.closed
+		r.mu.Unlock()
+		if closed {
+			return nil, fmt.Errorf("s3: fetch from %q: %w", r.resource, sources.ErrClosed)
+		}
+		if len(r.ready) > 0 && max > 0 {
+			k := min(max, len(r.ready))
+			r.out = append(r.out[:0], r.ready[:k]...)
+			r.ready = slices.Delete(r.ready, 0, k)
+			return r.out, nil
+		}
+		if err := r.settleOver(ctx); err != nil {
+			return nil, err
+		}
+		if len(r.raw) == 0 {
+			ms, err := r.queue.Fetch(ctx, max)
+			if err != nil {
+				return nil, err
+			}
+			r.raw = slices.Clone(ms)
+		}
+		if err := r.unfold(ctx); err != nil && len(r.ready) == 0 {
+			return nil, fmt.Errorf("s3: fetch from %q: %w", r.resource, err)
+		}
+	}
+}
+
+// Keep is that of the queue's Reader; what is in hand here is in hand there.
+func (r *letters) Keep() bool {
+	k, ok := r.queue.(sources.Keeper)
+	return ok && k.Keep()
+}
+
+// unfold makes messages of notifications. One whose objects cannot be looked at stays raw.
+func (r *letters) unfold(ctx context.Context) error {
+	for len(r.raw) > 0 {
+		m := r.raw[0]
+		objects, err := r.objects(ctx, m)
+		var bad *unreadableError
+		switch {
+		case errors.As(err, &bad):
+			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Reject, Err: bad.err})
+		case err != nil:
+			return err
+		case len(objects) == 0:
+			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Done})
+		default:
+			r.take(m, objects)
+		}
+		r.raw = r.raw[1:]
+	}
+	return nil
+}
+
+// unreadableError says that no further try would help.
+type unreadableError struct{ err error }
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+
+// objects are those of a notification that are there as it says.
+func (r *letters) objects(ctx context.Context, m *rebalancer.Message) ([]delivery, error) {
+	rc, err := m.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer rc.Close()
+	text, err := io.ReadAll(io.LimitReader(rc, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	events, err := parseEvents(text)
+	if err != nil {
+		return nil, &unreadableError{err}
+	}
+	s := r.n.place.source
+	var all []delivery
+	for _, e := range events {
+		if e.bucket != s.Bucket {
+			return nil, &unreadableError{fmt.Errorf("it tells of the bucket %q, and Config.Bucket is %q", e.bucket, s.Bucket)}
+		}
+		if _, ours := r.n.isOurs(e.key, 1); !ours {
+			continue
+		}
+		head, err := s.head(ctx, e.bucket, e.key)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		info := headed(e.bucket, e.key, head)
+		name, ours := r.n.isOurs(e.key, info.Size)
+		if e.etag != "" && e.etag != info.Tag || !ours {
+			continue
+		}
+		all = append(all, delivery{name: name, info: *info})
+	}
+	return all, nil
+}
+
+// take makes the messages of a notification.
+func (r *letters) take(m *rebalancer.Message, objects []delivery) {
+	l := &letter{message: m, left: len(objects)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range objects {
+		d := &objects[i]
+		d.letter = l
+		o := &rebalancer.Message{
+			Resource: m.Resource, ID: fmt.Sprintf("%s@%d-%d-%s", d.name, d.info.Size, d.info.ModTime.UnixNano(), d.info.Tag), Key: d.name,
+			Size: d.info.Size, Headers: m.Headers, Attempt: m.Attempt, Published: d.info.ModTime, Fence: m.Fence, Native: d.info.Native,
+			Stream: func(ctx context.Context) (io.ReadCloser, error) { return r.open(ctx, d) },
+		}
+		r.hand[o] = d
+		r.ready = append(r.ready, o)
+	}
+}
+
+func (r *letters) open(ctx context.Context, d *delivery) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := r.n.place.Open(ctx, d.name, d.info)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", rebalancer.ErrChanged, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.opens = append(d.opens, c)
+	return c, nil
+}
+
+// settleOver settles what has no objects. What cannot be rejected stays in hand: nothing is dropped silently.
+func (r *letters) settleOver(ctx context.Context) error {
+	if len(r.over) == 0 {
+		return nil
+	}
+	err := r.queue.Settle(ctx, r.over)
+	failed, whole := split(err)
+	var again []sources.Settlement
+	for i, s := range r.over {
+		if s.Outcome == sources.Reject {
+			r.n.place.source.options.Logger.Warn("notification cannot be read", "resource", r.resource, "id", s.Message.ID, "error", s.Err, "rejected", failed[i] == nil && whole == nil)
+		}
+		one := errors.Join(failed[i], whole)
+		if one != nil && !errors.Is(one, sources.ErrNoDeadLetter) && !errors.Is(one, sources.ErrRedelivered) {
+			again = append(again, s)
+		}
+	}
+	if r.over = again; len(again) > 0 {
+		return fmt.Errorf("s3: fetch from %q: notifications without objects cannot be settled: %w", r.resource, err)
+	}
+	return nil
+}
+
+// split takes an error of Settle apart: of single settlements, or of the whole.
+func split(err error) (failed map[int]error, whole error) {
+	var some *sources.SettleError
+	if errors.As(err, &some) {
+		return some.Failed, nil
+	}
+	return nil, err
+}
+
+// Settle settles objects, and notifications with the last of theirs.
+func (r *letters) Settle(ctx context.Context, s []sources.Settlement) error {
+	failed := map[int]error{}
+	var sums []sources.Settlement
+	var last []int // of s, for each of sums
+	for i := range s {
+		r.mu.Lock()
+		d, closed := r.hand[s[i].Message], r.closed
+		r.mu.Unlock()
+		if closed {
+			return fmt.Errorf("s3: settle in %q: %w", r.resource, sources.ErrClosed)
+		}
+		if d == nil || slices.ContainsFunc(last, func(j int) bool { return s[j].Message == s[i].Message }) {
+			continue
+		}
+		if err := r.dispose(ctx, d, s[i].Outcome); err != nil {
+			failed[i] = err
+			continue
+		}
+		if sum, all := r.add(d, &s[i]); all {
+			sums, last = append(sums, sum), append(last, i)
+			continue
+		}
+		r.forget(s[i].Message)
+	}
+	if len(sums) > 0 {
+		some, whole := split(r.queue.Settle(ctx, sums))
+		for k, i := range last {
+			if err := errors.Join(some[k], whole); err != nil {
+				failed[i] = err
+				continue
+			}
+			r.forget(s[i].Message)
+		}
+	}
+	if len(failed) > 0 {
+		return &sources.SettleError{Failed: failed}
+	}
+	return nil
+}
+
+// dispose does with an object that is worked what is to become of it.
+func (r *letters) dispose(ctx context.Context, d *delivery, o sources.Outcome) error {
+	if o != sources.Done || r.n.leave {
+		return nil
+	}
+	p, err := r.n.place, error(nil)
+	if r.n.folder {
+		folder := p.source.options.Success.At(time.Now())
+		_, err = files.Free(d.name, func(as string) error { return p.Move(ctx, d.name, d.info, folder, as) })
+	} else {
+		err = p.Remove(ctx, d.name, d.info)
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, rebalancer.ErrChanged) { // another notification tells of what it is now
+		p.source.options.Logger.Warn("object changed or vanished while it was worked", "resource", r.resource, "file", d.name)
+		return nil
+	}
+	return err
+}
+
+// add adds an outcome to those of its notification; the worst counts. all: it is the last.
+func (r *letters) add(d *delivery, s *sources.Settlement) (sum sources.Settlement, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := d.letter
+	sum = l.sum
+	sum.Message = l.message
+	sum.Outcome = max(sum.Outcome, s.Outcome) // Done, Release, Retry, Reject
+	sum.Delay = max(sum.Delay, s.Delay)
+	sum.Err = errors.Join(sum.Err, s.Err)
+	l.message.Attempt = max(l.message.Attempt, s.Message.Attempt)
+	if l.left == 1 {
+		return sum, true // it may be passed again: nothing is noted yet
+	}
+	l.left--
+	l.sum = sum
+	return sum, false
+}
+
+func (r *letters) forget(m *rebalancer.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d := r.hand[m]; d != nil { // else Close was faster
+		for _, c := range d.opens {
+			_ = c.Close()
+		}
+	}
+	delete(r.hand, m)
+}
+
+// Close gives back the notifications of what is not settled.
+func (r *letters) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	for _, d := range r.hand {
+		for _, c := range d.opens {
+			_ = c.Close()
+		}
+	}
+	clear(r.hand)
+	r.mu.Unlock()
+	return r.queue.Close(ctx)
+}

@@ -32,17 +32,20 @@ type sourceDriver struct {
 
 // sourceOptions are the flags that concern a source.
 type sourceOptions struct {
-	success settle // delete or move
-	failure settle // move, stop or nothing
+	success settle // delete, move, keep or tag
+	failure settle // move, keep, tag, stop or nothing
 	logger  *slog.Logger
 	list    bool // its resources are to be discovered
 }
 
 // settle is the value of --on-success or --on-failure.
 type settle struct {
-	action string // "", "delete", "move" or "stop"
-	folder string // of move
+	action string // "", "delete", "move", "keep", "tag" or "stop"
+	folder string // of move; of tag: KEY=VALUE
 }
+
+// stays reports whether the message is to stay where it is, which only files and objects can.
+func (s settle) stays() bool { return s.action == "keep" || s.action == "tag" }
 
 // openSource is a source and what the command line wants to know of it.
 type openSource struct {
@@ -59,7 +62,7 @@ func storeDrivers() []storeDriver {
 }
 
 func sourceDrivers() []sourceDriver {
-	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources(), []sourceDriver{sqsSource()})
+	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources(), []sourceDriver{sqsSource()}, ftpSources())
 }
 
 // memoryStore explains itself: it is for programs, not for processes.
@@ -152,7 +155,7 @@ func localPath(u *url.URL) (string, error) {
 	return u.Path, nil
 }
 
-// parseSettle reads --on-success or --on-failure; other is the word allowed beside move:DIR.
+// parseSettle reads --on-success or --on-failure; other is the word allowed beside move:DIR, keep and tag:KEY=VALUE.
 func parseSettle(flag, value, other string) (settle, error) {
 	if value == "" || value == other {
 		return settle{action: value}, nil
@@ -160,7 +163,13 @@ func parseSettle(flag, value, other string) (settle, error) {
 	if dir, ok := strings.CutPrefix(value, "move:"); ok && dir != "" {
 		return settle{action: "move", folder: dir}, nil
 	}
-	return settle{}, usagef("--%s is %q: it must be %s or move:DIR", flag, value, other)
+	if tag, ok := strings.CutPrefix(value, "tag:"); ok && strings.Index(tag, "=") > 0 {
+		return settle{action: "tag", folder: tag}, nil
+	}
+	if value == "keep" {
+		return settle{action: value}, nil
+	}
+	return settle{}, usagef("--%s is %q: it must be %s, move:DIR, keep or tag:KEY=VALUE", flag, value, other)
 }
 
 func quoteIfOdd(s string) string {

@@ -111,7 +111,9 @@ func (c Config) check() (settings, error) {
 		bad("URL: %w", err)
 	}
 	s.root = root
-	options, err := files.FromPolicy(c.Policy, files.Can{Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) }})
+	options, err := files.FromPolicy(c.Policy, files.Can{
+		Rename: true, Parallel: max(1, s.connections/2), Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
+	})
 	if err != nil {
 		bad("%w", err)
 	}

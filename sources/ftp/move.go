@@ -20,39 +20,54 @@ func (p *place) folder(r remote, folder string) string {
 	return path.Join(p.dir(r), folder)
 }
 
-// Move puts a file that is the one wanted into a folder. When the connection breaks before the server has answered, the
-// other end tells what became of it.
+// Move puts a file that is the one wanted into a folder.
 func (p *place) Move(ctx context.Context, name string, want files.Info, folder, as string) error {
+	return p.rename(ctx, name, want, func(r remote) (string, error) {
+		return path.Join(p.folder(r, folder), as), p.makeFolder(ctx, r, folder)
+	}, func(err error) { p.unmake(folder, err) })
+}
+
+// Rename gives a file that is the one wanted another name.
+func (p *place) Rename(ctx context.Context, name string, want files.Info, as string) error {
+	return p.rename(ctx, name, want, func(r remote) (string, error) { return path.Join(p.dir(r), as), nil }, func(error) {})
+}
+
+// rename renames a file that is the one wanted. When the connection breaks before the server has answered, what has which
+// name then tells what became of it.
+func (p *place) rename(ctx context.Context, name string, want files.Info, target func(remote) (string, error), failed func(error)) error {
 	asked := false
 	return p.source.pool.do(ctx, always, func(r remote) error {
 		from := path.Join(p.dir(r), name)
-		to := path.Join(p.folder(r, folder), as)
-		if err := is(ctx, r, from, want); err != nil {
-			if asked && errors.Is(err, fs.ErrNotExist) && is(ctx, r, to, want) == nil {
-				return nil
-			}
+		err := is(ctx, r, from, want)
+		if err != nil && !(asked && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
-		if err := p.makeFolder(ctx, r, folder); err != nil {
+		to, folder := target(r)
+		switch {
+		case err != nil && is(ctx, r, to, want) == nil:
+			return nil
+		case err != nil:
 			return err
+		case folder != nil:
+			return folder
 		}
 		p.source.pause()
 		asked = true
 		if err := r.rename(ctx, from, to); err != nil {
-			p.unmake(folder, err)
+			failed(err)
 			return err
 		}
 		return p.moved(ctx, r, from, to, want)
 	})
 }
 
-// moved puts a file back that took the name between the check and the move.
+// moved puts a file back that took the name between the check and the rename.
 func (p *place) moved(ctx context.Context, r remote, from, to string, want files.Info) error {
 	err := is(ctx, r, to, want)
-	if !errors.Is(err, rebalancer.ErrChanged) {
-		if errors.Is(err, fs.ErrNotExist) { // somebody took it from the folder: it has been there
-			return nil
-		}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // somebody has taken it from there
+		return nil
+	case !errors.Is(err, rebalancer.ErrChanged):
 		return err
 	}
 	if back := r.rename(ctx, to, from); back != nil {

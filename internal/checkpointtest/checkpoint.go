@@ -48,6 +48,13 @@ func (s *Store) Claim() *Checkpoint {
 	return &Checkpoint{s, s.fence}
 }
 
+// Owner is the checkpoint under the claim that stands, for those who look.
+func (s *Store) Owner() *Checkpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Checkpoint{s, s.fence}
+}
+
 // Plan decides about all calls from now on: "load" or "save". nil ends all faults.
 func (s *Store) Plan(decide func(call string) Fault) {
 	s.mu.Lock()

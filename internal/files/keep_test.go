@@ -118,7 +118,7 @@ func TestKeptCosts(t *testing.T) {
 	t.Parallel()
 	bothListings(t, func(t *testing.T, p *fake) {
 		store := checkpointtest.New()
-		const n = 5000
+		const n = 4000
 		r := keeper(t, p, store, Options{Interval: time.Second, IdleInterval: 4 * time.Second})
 		for i := range n {
 			p.put(fmt.Sprintf("%05d", i), "x")
@@ -128,15 +128,15 @@ func TestKeptCosts(t *testing.T) {
 		nothing(t, r, time.Minute)
 		p.stats, p.lists = 0, 0
 		before, _ := store.Saves()
-		nothing(t, r, 10*time.Minute)
+		nothing(t, r, 5*time.Minute)
 		if p.exact && p.stats != 0 {
 			t.Errorf("%d looks at files that the listing tells", p.stats)
 		}
 		if most := (p.lists + 3) * n / 3; p.stats > most { // three turns
 			t.Errorf("%d looks in %d listings, want at most %d", p.stats, p.lists, most)
 		}
-		if p.lists > 160 {
-			t.Errorf("%d listings in ten idle minutes: looking again is no news", p.lists)
+		if p.lists > 80 {
+			t.Errorf("%d listings in five idle minutes: looking again is no news", p.lists)
 		}
 		if after, _ := store.Saves(); after > before+1 {
 			t.Errorf("%d writes while nothing came", after-before)

@@ -105,14 +105,13 @@ func concurrent(tb testing.TB, w *world) {
 		readers[name] = w.open(tb, name)
 	}
 	for _, name := range w.Resources {
-		claim := w.claim(name)
 		wg.Go(func() {
 			first, err := w.work(readers[name], n/2)
 			if err != nil {
 				tb.Errorf("%s: %v", name, err)
 				return
 			}
-			r, err := w.Source.Open(context.Background(), claim)
+			r, err := w.Source.Open(context.Background(), w.claim(name))
 			if err != nil {
 				tb.Errorf("%s: %v", name, err)
 				return

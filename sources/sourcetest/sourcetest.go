@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -45,6 +46,9 @@ type Fixture struct {
 	Wrong []string
 	// Spellings are other ways to write a name, each with what Names must make of it.
 	Spellings map[string]string
+	// Checkpoint makes the checkpoint of a new claim of a resource, for sources that remember something there. nil: claims
+	// have one that keeps nothing.
+	Checkpoint func(resource string) rebalancer.Checkpoint
 	// MaxBody is the greatest body that the suite sends. Defaults to 4 MiB.
 	MaxBody int
 	// Text says that a body must be text and not empty. The suite then sends such bodies only.

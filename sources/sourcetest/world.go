@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type world struct {
 	*Fixture
 	patience, quiet time.Duration
+	claims          sync.Mutex // guards fence while several goroutines claim
 	fence           int64
 	sent            int
 }
@@ -48,10 +50,16 @@ func (w *world) ctx(tb testing.TB) context.Context {
 
 // claim is a new claim of a resource; fences grow.
 func (w *world) claim(resource string) *rebalancer.Claim {
+	w.claims.Lock()
+	defer w.claims.Unlock()
 	w.fence++
-	return &rebalancer.Claim{
+	c := &rebalancer.Claim{
 		Group: "g", Node: "n", Resource: resource, Fence: w.fence, TTL: time.Minute, Checkpoint: noCheckpoint{},
 	}
+	if w.Checkpoint != nil {
+		c.Checkpoint = w.Checkpoint(resource)
+	}
+	return c
 }
 
 type noCheckpoint struct{}

@@ -6,7 +6,7 @@
 # The root and nothing else is kept between runs, in $REBAL_SERVERS (default: ~/.cache/rebalancer-servers).
 set -euo pipefail
 
-PACKAGES="redis-server zookeeper postgresql postgresql-15 pgbouncer rabbitmq-server libfaketime debootstrap"
+PACKAGES="redis-server zookeeper postgresql postgresql-15 pgbouncer rabbitmq-server libfaketime openssh-server debootstrap"
 NEWER="valkey-server postgresql-17 zookeeper rabbitmq-server"
 CACHE=${REBAL_SERVERS:-${XDG_CACHE_HOME:-$HOME/.cache}/rebalancer-servers}
 ROOT=$CACHE/trixie

@@ -46,7 +46,11 @@ func (r *reader) gatherAll(l *live) {
 		n = r.rest(l)
 	}
 	r.mu.Unlock()
-	if n > 0 {
-		_, _ = r.consume(context.Background(), l, n) // what fails here, fails because the channel is lost, and all in hand returned
+	if n == 0 {
+		return
+	}
+	ctx, before := context.Background(), l.tag
+	if _, err := r.consume(ctx, l, n); err == nil { // what fails here, fails because the channel is lost, and all in hand returned
+		_ = l.conn.call(ctx, func() error { return l.ch.Cancel(before, false) }) // a single active consumer makes the next one wait for that
 	}
 }

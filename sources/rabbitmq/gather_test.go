@@ -20,7 +20,7 @@ import (
 // broker puts what is returned behind what was returned before, so that an owner must have had all of that.
 func TestOrderWhenOwnersComeAndGo(t *testing.T) {
 	t.Parallel()
-	everywhere(t, kinds[1:2], func(t *testing.T, b *bench, k kind) {
+	everywhere(t, []kind{kinds[1], kinds[3]}, func(t *testing.T, b *bench, k kind) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -64,6 +64,8 @@ func TestOrderWhenOwnersComeAndGo(t *testing.T) {
 						c, err := s.consuming.get(t.Context(), "")
 						must(t, err)
 						_ = c.wire.Close()
+						_ = r.Close(within30(t))
+						break
 					}
 					must(t, r.Close(within30(t)))
 				}

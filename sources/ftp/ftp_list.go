@@ -41,6 +41,11 @@ func (c *ftpConn) list(ctx context.Context, dir string, each func([]entry) error
 			stop = each(page)
 			return stop
 		})
+		if code(err) == replyFailed { // it was removed meanwhile, or may be entered and not read
+			if err := c.enter(what, dir); err != nil {
+				return err
+			}
+		}
 		if err != nil || seen || c.mlst || c.plain {
 			return err
 		}

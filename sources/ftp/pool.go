@@ -24,6 +24,10 @@ type pool struct {
 	slots  chan struct{} // room for all connections
 	bodies chan struct{} // room for those that read files
 
+	life  context.Context // until close
+	end   context.CancelFunc
+	dials sync.WaitGroup
+
 	mu     sync.Mutex
 	idle   []*lease // the last used last
 	out    map[*lease]struct{}
@@ -41,7 +45,9 @@ type lease struct {
 }
 
 func newPool(dial dialer, size int) *pool {
-	return &pool{dial: dial, slots: make(chan struct{}, size), bodies: make(chan struct{}, size-1), out: map[*lease]struct{}{}}
+	p := &pool{dial: dial, slots: make(chan struct{}, size), bodies: make(chan struct{}, size-1), out: map[*lease]struct{}{}}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
 }
 
 // take waits for a connection, which give gives back. body: it is to read a file.
@@ -99,11 +105,58 @@ func (p *pool) connected(ctx context.Context) (*lease, error) {
 			return nil, err
 		}
 	}
-	r, err := p.dial(ctx)
-	if err != nil {
+	return p.fresh(ctx)
+}
+
+// fresh makes a connection. It goes on when ctx ends first, for the next one who asks: else callers in a hurry would never get one.
+func (p *pool) fresh(ctx context.Context) (*lease, error) {
+	type result struct {
+		l   *lease
+		err error
+	}
+	done := make(chan result)
+	if err := p.begin(); err != nil {
 		return nil, err
 	}
-	return &lease{remote: r}, nil
+	go func() {
+		defer p.dials.Done()
+		r, err := p.dial(p.life)
+		l := &lease{remote: r, since: time.Now()}
+		select {
+		case done <- result{l, err}:
+		case <-ctx.Done():
+			if err == nil {
+				p.keep(l)
+			}
+		}
+	}()
+	select {
+	case r := <-done:
+		return r.l, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pool) begin() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return sources.ErrClosed
+	}
+	p.dials.Add(1)
+	return nil
+}
+
+// keep keeps an idle connection for the next use, if there is room.
+func (p *pool) keep(l *lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.idle)+len(p.out) >= cap(p.slots) {
+		_ = l.close()
+		return
+	}
+	p.idle = append(p.idle, l)
 }
 
 // pick takes the connection that was used last, and closes those that were not used for long.
@@ -178,8 +231,10 @@ func (p *pool) do(ctx context.Context, again func() bool, use func(remote) error
 	}
 }
 
-// close ends all connections, those in use too.
+// close ends all connections, those in use too, and those that are being made.
 func (p *pool) close() {
+	p.end()
+	defer p.dials.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true

@@ -42,25 +42,24 @@ func each(t *testing.T, kinds []testserver.FTPOptions, test func(*testing.T, *te
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
+	changes := map[string]func(*Config){
+		"delete":            func(*Config) {},
+		"vsftpd move":       func(c *Config) { c.OnSuccess = pickup.MoveTo("done") },
+		"vsftpd by time":    func(c *Config) { c.Order = pickup.ByTime },
+		"proftpd move away": func(c *Config) { c.OnSuccess = pickup.MoveTo(c.URL[strings.Index(c.URL, "/home"):] + "-away") },
+		"proftpd strict":    func(c *Config) { c.StrictOrder = true },
+		"pure-ftpd claim":   func(c *Config) { c.ClaimByRename, c.OnFailure = true, pickup.Action{} },
+		"pure-ftpd done":    func(c *Config) { c.DoneFile = "*.done" },
+	}
 	each(t, kinds, func(t *testing.T, s *testserver.FTP) {
-		for what, change := range map[string]func(*Config){
-			"delete": func(*Config) {},
-			"move":   func(c *Config) { c.OnSuccess = pickup.MoveTo("done") },
-			"move away": func(c *Config) {
-				c.OnSuccess = pickup.MoveTo(strings.TrimPrefix(c.URL[strings.LastIndex(c.URL, "//"):], "/") + "-away")
-			},
-			"no failed":     func(c *Config) { c.OnFailure = pickup.Action{} },
-			"by time":       func(c *Config) { c.Order = pickup.ByTime },
-			"strict":        func(c *Config) { c.StrictOrder = true },
-			"with donefile": func(c *Config) { c.DoneFile = "*.done" },
-		} {
-			if s.Options.TLS != "" && what != "delete" && what != "move" {
+		for what, change := range changes {
+			if what != "delete" && (s.Options.TLS != "" || !strings.HasPrefix(what, s.Options.Kind)) {
 				continue
 			}
 			t.Run(what, func(t *testing.T) {
 				t.Parallel()
 				sourcetest.Run(t, sourcetest.Harness{
-					New: func(tb testing.TB) *sourcetest.Fixture { return fixture(tb, s, change) }, Quiet: 300 * time.Millisecond, Patience: time.Minute,
+					New: func(tb testing.TB) *sourcetest.Fixture { return fixture(tb, s, change) }, Quiet: 200 * time.Millisecond, Patience: time.Minute,
 				})
 			})
 		}

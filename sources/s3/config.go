@@ -96,7 +96,7 @@ func (c Config) check() (settings, error) {
 	if p.IdleInterval == 0 {
 		p.IdleInterval = max(DefaultIdleInterval, p.Interval)
 	}
-	options, err := files.FromPolicy(p, files.Can{Parallel: parallel, Deep: c.Subtree, Folder: c.folder})
+	options, err := files.FromPolicy(p, files.Can{Keep: true, Tag: true, Parallel: parallel, Deep: c.Subtree, Folder: c.folder})
 	if err != nil {
 		bad(true, "%w", err)
 	}

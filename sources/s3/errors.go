@@ -58,7 +58,7 @@ func (c call) judge(err error) (is error, advice string) {
 			return nil, "its key of KMS may not be used: grant kms:Decrypt on the key, and kms:GenerateDataKey where objects are moved"
 		}
 		return nil, "access is denied: grant " + c.right + " to the credentials that are used"
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "XAdminUserNotFound":
 		return nil, "the credentials are refused: check the access key, the secret and the session"
 	case "RequestTimeTooSkewed":
 		return nil, "the clock of this machine is wrong: set it"

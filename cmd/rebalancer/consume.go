@@ -27,7 +27,10 @@ type consumeFlags struct {
 }
 
 const consumeLong = `It joins GROUP as one of its nodes and works the resources that the group gives it. A resource is a name below the
-source: for file:///data the directory in it (--resource in is /data/in), for amqp://host/vhost the queue. Every node of the group uses the same --ttl,
+source: for file:///data the directory in it (--resource in is /data/in), for amqp://host/vhost the queue. Sources of files take
+parameters, as in "file:///data?done_file=*.done&stable_for=10s":
+` + pickupParameters + `.
+Every node of the group uses the same --ttl,
 --barrier, kind of resources, --max-active, --fail-back, --max-moving and --max-moving-per-node; a node that differs is refused.
 
 With --static the name of --node outlives its process: a restart within --ttl keeps its resources, and nothing else moves. A
@@ -88,12 +91,14 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.explain("attempts", "N")
 	f.StringVar(&c.barrier, "barrier", "resource", "how the group rebalances: resource stops only what moves, global stops everybody")
 	f.explain("barrier", "resource|global")
-	f.StringVar(&c.success, "on-success", "", "what becomes of a message that was worked. Defaults to delete when there is a CMD.")
-	f.explain("on-success", "delete|move:DIR")
+	f.StringVar(&c.success, "on-success", "", "what becomes of a message that was worked. Defaults to delete when there is a CMD.\n"+
+		"Files and objects can be kept where they are; the store remembers them. DIR may have the time in its name,\n"+
+		"as in done/{2006-01-02}.")
+	f.explain("on-success", "delete|move:DIR|keep|tag:KEY=VALUE")
 	f.StringVar(&c.failure, "on-failure", "", "what becomes of a message whose attempts are used up, or whose CMD exited with 65: it is\n"+
 		"moved (for amqp:// DIR is a queue), with the reason beside it, or the resource stands still. Without it the\n"+
 		"message stays and is tried again.")
-	f.explain("on-failure", "move:DIR|stop")
+	f.explain("on-failure", "move:DIR|keep|tag:KEY=VALUE|stop")
 	f.IntVar(&c.count, "count", 0, "end after N messages were worked")
 	f.explain("count", "N")
 	f.DurationVar(&c.idle, "exit-idle", 0, "end after this time without a message; with code 1\nwhen a resource does not get on, or the group was never joined")

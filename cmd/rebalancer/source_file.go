@@ -10,17 +10,23 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources/file"
-	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
-// fileSource opens file:///root: each directory below root is a resource, each file in it a message.
+// fileSource opens file:///root?done_file=*.done: each directory below root is a resource, each file in it a message.
 func fileSource() sourceDriver {
 	return sourceDriver{scheme: "file", form: "file:///root", open: openFileSource}
 }
 
 func openFileSource(_ context.Context, u *url.URL, o sourceOptions) (*openSource, error) {
-	root, err := localPath(u)
+	query := u.Query()
+	bare := *u
+	bare.RawQuery, bare.ForceQuery = "", false
+	root, err := localPath(&bare)
 	if err != nil {
+		return nil, err
+	}
+	policy, rest, err := pickupPolicy(query, o)
+	if err = errors.Join(err, unknownParameters(rest)); err != nil {
 		return nil, err
 	}
 	switch fi, err := os.Stat(root); {
@@ -31,14 +37,7 @@ func openFileSource(_ context.Context, u *url.URL, o sourceOptions) (*openSource
 	case !fi.IsDir():
 		return nil, usagef("--source: %s is not a directory", root)
 	}
-	c := file.Config{Root: root, Policy: pickup.Policy{OnSuccess: pickup.Delete(), Logger: o.logger}}
-	if o.success.action == "move" {
-		c.OnSuccess = pickup.MoveTo(o.success.folder)
-	}
-	if o.failure.action == "move" {
-		c.OnFailure = pickup.MoveTo(o.failure.folder)
-	}
-	s, err := file.New(c)
+	s, err := file.New(file.Config{Root: root, Policy: policy})
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources/ftp"
-	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
 // ftpSources open ftp://user@host/path, ftps:// and sftp://: each directory below the path is a resource, each file in it a message.
@@ -23,17 +22,14 @@ func ftpSources() []sourceDriver {
 }
 
 func openFTP(_ context.Context, u *url.URL, o sourceOptions) (*openSource, error) {
-	c, err := ftpConfig(u)
-	if err != nil {
+	policy, rest, err := pickupPolicy(u.Query(), o)
+	bare := *u
+	bare.RawQuery, bare.ForceQuery = rest.Encode(), false
+	c, err2 := ftpConfig(&bare)
+	if err = errors.Join(err, err2); err != nil {
 		return nil, err
 	}
-	c.Logger, c.OnSuccess = o.logger, pickup.Delete()
-	if o.success.action == "move" {
-		c.OnSuccess = pickup.MoveTo(o.success.folder)
-	}
-	if o.failure.action == "move" {
-		c.OnFailure = pickup.MoveTo(o.failure.folder)
-	}
+	c.Policy = policy
 	s, err := ftp.New(c)
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
@@ -89,7 +85,7 @@ func ftpConfig(u *url.URL) (ftp.Config, error) {
 			c.SSH.Agent = v
 		default:
 			err = errors.New("it is not known: use timeout, connections, implicit_tls, trust_passive_address, ignore_unique, cacertfile, certfile, keyfile, " +
-				"known_hosts, host_key, private_key, passphrase_file or agent")
+				"known_hosts, host_key, private_key, passphrase_file or agent, or one for all sources of files (see --help)")
 		}
 		if err != nil {
 			errs = append(errs, usagef("--source: the parameter %s: %v", name, err))

@@ -31,6 +31,9 @@ func openRabbitMQ(_ context.Context, u *url.URL, o sourceOptions) (*openSource, 
 		return nil, err
 	}
 	c.Logger = o.logger
+	if o.success.stays() || o.failure.stays() {
+		return nil, usagef("--on-success and --on-failure: a message of RabbitMQ cannot be kept or tagged")
+	}
 	if o.success.action == "move" {
 		return nil, usagef("--on-success is move:%s: a message of RabbitMQ that was worked cannot be moved; use delete", o.success.folder)
 	}

@@ -30,6 +30,9 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 	if err != nil {
 		return nil, err
 	}
+	if o.success.stays() || o.failure.stays() {
+		return nil, usagef("--on-success and --on-failure: a message of SQS cannot be kept or tagged")
+	}
 	if o.success.action == "move" {
 		return nil, usagef("--on-success is move:%s: a message of SQS that was worked cannot be moved; use delete", o.success.folder)
 	}

@@ -24,6 +24,9 @@ func TestWrongUsage(t *testing.T) {
 	consume := func(flags ...string) []string {
 		return append(append([]string{"consume", "g"}, src...), flags...)
 	}
+	parameters := func(query string) []string {
+		return []string{"consume", "g", "--source", "file://" + w.dir + "?" + query, "--resource", "in", "--on-success", "delete"}
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -42,9 +45,22 @@ func TestWrongUsage(t *testing.T) {
 		{consume("--ttl", "30", "--", "true"), "with its unit"},
 		{consume("--ttl", "0s", "--", "true"), "--ttl is 0s"},
 		{consume("--barrier", "none", "--", "true"), `--barrier is "none"`},
-		{consume("--on-success", "keep"), `--on-success is "keep": it must be delete or move:DIR`},
+		{consume("--on-success", "leave"), `--on-success is "leave": it must be delete, move:DIR, keep or tag:KEY=VALUE`},
 		{consume("--on-success", "move:"), `--on-success is "move:"`},
-		{consume("--on-success", "delete", "--on-failure", "delete"), `--on-failure is "delete": it must be stop or move:DIR`},
+		{consume("--on-success", "delete", "--on-failure", "delete"), `--on-failure is "delete": it must be stop, move:DIR, keep or tag:KEY=VALUE`},
+		{consume("--on-success", "tag:x"), `--on-success is "tag:x"`},
+		{consume("--on-success", "tag:k=v"), "only objects have tags"},
+		{consume("--on-success", "move:../x"), "inside"},
+		{parameters("frob=1&other=secret"), "frob, other is not known"},
+		{parameters("stable_for=soon"), "stable_for: it must be a duration"},
+		{parameters("min_age=-1s"), "min_age: it must be a duration"},
+		{parameters("done_file="), "done_file must be given once"},
+		{parameters("order=name&order=time"), "order must be given once"},
+		{parameters("order=size"), "order: it must be one of name, time"},
+		{parameters("empty=drop"), "empty: it must be one of deliver, reject, wait"},
+		{parameters("strict_order=perhaps"), "strict_order: it must be true or false"},
+		{parameters("done_file=done"), "DoneFile"},
+		{parameters("empty=reject"), "OnFailure"},
 		{consume("--concurrency", "0", "--", "true"), "--concurrency is 0"},
 		{consume("--count", "-1", "--", "true"), "--count is -1"},
 		{consume("--"), "the command after -- is missing"},
@@ -52,7 +68,7 @@ func TestWrongUsage(t *testing.T) {
 		{consume("--on-success", "delete", "--node", "a/b"), "Node"},
 		{append(consume("--on-success", "delete"), "surplus"), "too many arguments"},
 		{consume("--resource", "in/", "--on-success", "delete"), "one directory"},
-		{[]string{"consume", "g", "--source", "ftp://user:secret@host/x", "--resource", "in", "--on-success", "delete"}, `"ftp" is not known`},
+		{[]string{"consume", "g", "--source", "gopher://user:secret@host/x", "--resource", "in", "--on-success", "delete"}, `"gopher" is not known`},
 		{[]string{"consume", "g", "--source", "file://dir/x", "--resource", "in", "--on-success", "delete"}, "three slashes"},
 		{[]string{"consume", "g", "--source", "/data", "--resource", "in", "--on-success", "delete"}, "must be a URL"},
 		{consume("--on-success", "delete", "--store", "memory://"), "one process"},
@@ -61,7 +77,7 @@ func TestWrongUsage(t *testing.T) {
 		{consume("--on-success", "delete", "--store", "mysql://u:secret/part@h/d"), "no URL"},
 		{consume("--on-success", "delete", "--store", "mysql:u:secret@h/d"), `"mysql" is not known`},
 		{consume("--on-success", "delete", "--store", "mysql://h/d?password=secret#secret"), `"mysql" is not known`},
-		{[]string{"consume", "g", "--source", "ftp://h/d?password=secret", "--resource", "in", "--on-success", "delete"}, `"ftp" is not known`},
+		{[]string{"consume", "g", "--source", "gopher://h/d?password=secret", "--resource", "in", "--on-success", "delete"}, `"gopher" is not known`},
 		{[]string{"describe", "g", "-o", "xml"}, "text or json"},
 		{[]string{"describe", "a/b"}, `contains "/"`},
 		{[]string{"describe", "g", "--", "x"}, "nothing is expected after --"},

@@ -19,12 +19,10 @@ const (
 	flagsKnow = flagGone | 3
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // seal puts the checksum behind a value.
-func seal(b []byte) []byte {
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-}
+func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, checksum(b)) }
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // listWriter makes a chunk or a journal. Names come in ascending order.
 type listWriter struct {
@@ -95,7 +93,7 @@ func open(b []byte, kind byte, what string) (*parser, error) {
 		return nil, p.err
 	}
 	body := b[:len(b)-trailer]
-	if got := crc32.Checksum(body, castagnoli); got != checksumOf(b) {
+	if got := checksum(body); got != checksumOf(b) {
 		p.fail("%s has checksum %08x, its bytes have %08x", what, checksumOf(b), got)
 		return nil, p.err
 	}

@@ -28,5 +28,7 @@
 //
 // One write of at most 64 KB for each call of Settle, and a call waits until 200 ms after the last write unless it brings 100
 // settlements. For each 256 settlements one rewrite of the chunks that they touch: one or two where names ascend, all of them
-// where names are random. All names are in memory, in about 50 bytes and the name itself.
+// where names are random. All names are in memory, in about 60 bytes and the name itself;
+// 200,000 are read in a fraction of a second. The head has room for names that share nothing up to some 75 bytes each; longer ones
+// that share little reach the limit (ErrFull) before 200,000.
 package seen

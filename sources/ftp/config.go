@@ -112,7 +112,7 @@ func (c Config) check() (settings, error) {
 	}
 	s.root = root
 	options, err := files.FromPolicy(c.Policy, files.Can{
-		Rename: true, Parallel: max(1, s.connections/2), Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
+		Rename: true, Keep: true, Parallel: max(1, s.connections/2), Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
 	})
 	if err != nil {
 		bad("%w", err)

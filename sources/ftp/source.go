@@ -169,8 +169,8 @@ func (s *Source) forget(p *place) {
 	delete(s.readers, p)
 }
 
-// DeadLetters reports whether OnFailure moves files somewhere.
-func (s *Source) DeadLetters() bool { return s.options.Failed != "" }
+// DeadLetters reports whether OnFailure is set.
+func (s *Source) DeadLetters() bool { return s.options.Failed != "" || s.options.FailedKeep }
 
 // Lag counts the files of a directory that are messages, those in hand included. It lists the directory.
 func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {

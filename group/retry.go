@@ -62,6 +62,10 @@ func (w *worker) failed(s *settler, it *item, err error) (verdict, time.Duration
 		return w.exhausted(s, it, err)
 	}
 	w.reportFailure(it, err)
+	if errors.Is(err, rebalancer.ErrChanged) { // in place it would fail for ever: what the file is now comes as another message
+		s.add(sources.Settlement{Message: m, Outcome: sources.Retry, Delay: w.backoff(m.Attempt - 1), Err: err})
+		return settled, 0
+	}
 	wait := w.backoff(it.failures)
 	var after *rebalancer.RetryAfterError
 	if errors.As(err, &after) {

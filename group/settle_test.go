@@ -394,3 +394,21 @@ func TestFetchTakesNoMoreThanFreeHandlers(t *testing.T) {
 		})
 	}
 }
+
+// What changed under its handler fails for ever in place: the source looks at it again, and delivers what it is by then.
+func TestSettleGivesBackWhatChanged(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		wk, _ := loneWorker(w, nil)
+		r := &scripted{}
+		s := newSettler(wk, r)
+		it := &item{m: &rebalancer.Message{ID: "1", Attempt: 1}}
+		if v, _ := wk.failed(s, it, fmt.Errorf("read: %w", rebalancer.ErrChanged)); v != settled {
+			t.Errorf("verdict %v, want that it is out of hand", v)
+		}
+		s.stop()
+		if got := r.lines(); !slices.Equal(got, []string{"retry 1,"}) {
+			t.Fatalf("calls: %q", got)
+		}
+		wk.end(nil)
+	})
+}

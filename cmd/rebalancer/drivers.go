@@ -62,7 +62,7 @@ func storeDrivers() []storeDriver {
 }
 
 func sourceDrivers() []sourceDriver {
-	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources(), []sourceDriver{sqsSource()}, ftpSources())
+	return slices.Concat([]sourceDriver{fileSource()}, rabbitmqSources(), []sourceDriver{sqsSource(), s3Source()}, ftpSources())
 }
 
 // memoryStore explains itself: it is for programs, not for processes.

@@ -6,6 +6,7 @@ source_drivers() {
 	export CGO_ENABLED
 	gotest "sources: RabbitMQ $(versions rabbitmq-server rabbitmq-server)" $race -timeout 1h -parallel 8 ./sources/rabbitmq
 	gotest "sources: SQS, played by fauxqs and a fake" $race -timeout 1h -parallel 8 ./sources/sqs/...
+	gotest "sources: S3, played by versitygw and a small store" $race -timeout 1h -parallel 8 ./sources/s3 ${SOAK:+-soak}
 	unset CGO_ENABLED
 	gotest "sources: the program of the README, over RabbitMQ and Redis" -timeout 10m ./examples/queues
 }
@@ -14,5 +15,5 @@ if need_servers; then
 	source_drivers
 	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else
-	missing "sources: RabbitMQ, SQS" "scripts/servers.sh could not install the servers"
+	missing "sources: RabbitMQ, SQS, S3" "scripts/servers.sh could not install the servers"
 fi

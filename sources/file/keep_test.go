@@ -5,51 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/checkpointtest"
 	"github.com/rebalancer-go/rebalancer/internal/files/seen"
+	"github.com/rebalancer-go/rebalancer/internal/keeptest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
-
-// stores are the checkpoints of the resources of one fixture.
-type stores struct {
-	mu   sync.Mutex
-	each map[string]*checkpointtest.Store
-}
-
-func (s *stores) of(resource string) *checkpointtest.Store {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.each == nil {
-		s.each = map[string]*checkpointtest.Store{}
-	}
-	if s.each[resource] == nil {
-		s.each[resource] = checkpointtest.New()
-	}
-	return s.each[resource]
-}
-
-// with is how many names have an outcome, and their names.
-func (s *stores) with(tb testing.TB, resource string, outcomes ...seen.Outcome) (names []string) {
-	all, err := seen.Read(context.Background(), s.of(resource).Owner())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for name, r := range all {
-		for _, o := range outcomes {
-			if r.Outcome == o {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
 
 // TestKeepSuite: with files that stay, what is left is what the checkpoint does not have as done.
 func TestKeepSuite(t *testing.T) {
@@ -75,15 +41,15 @@ func keepFixture(tb testing.TB, change func(*Config)) *sourcetest.Fixture {
 		change(c)
 		root, failed = c.Root, c.OnFailure.Kind()
 	})
-	all := &stores{}
-	f.Checkpoint = func(resource string) rebalancer.Checkpoint { return all.of(resource).Claim() }
+	all := &keeptest.Stores{}
+	f.Checkpoint = all.Claim
 	inPlace := f.Left
 	f.Left = func(resource string) int {
-		return inPlace(resource) - len(all.with(tb, resource, seen.Done, seen.Failed))
+		return inPlace(resource) - all.Worked(tb, resource)
 	}
 	if failed == pickup.Keeps {
 		f.Rejected = func(resource string) (bodies []string) {
-			for _, name := range all.with(tb, resource, seen.Failed) {
+			for _, name := range all.Names(tb, resource, seen.Failed) {
 				b, err := os.ReadFile(filepath.Join(root, resource, name))
 				if err != nil {
 					tb.Error(err)

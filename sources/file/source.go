@@ -9,7 +9,8 @@
 // # Limits
 //
 // Directories are polled: no change events exist on network file systems and local ones lose them. Attempts are counted
-// in memory, so Message.Attempt is a minimum after a move of the resource. Symbolic links, pipes, sockets and devices are
+// in memory, so Message.Attempt is a minimum after a move of the resource; with Keep they are stored. The inode is no part
+// of what Keep remembers, because it may differ between machines: size and time are. Symbolic links, pipes, sockets and devices are
 // no messages. A writer who changes a file in place, keeps its size and sets its time back is not noticed, nor is one who
 // does so within one tick of the file system's clock. After a crash a settled file may come again, and a move to another
 // device may leave a hidden .rebalancer-*.part in its folder, which nobody reads. A move to another device is a copy that

@@ -37,7 +37,7 @@ func Delete() Action { return Action{kind: Deletes} }
 func MoveTo(folder string) Action { return Action{kind: Moves, folder: folder} }
 
 // Keep leaves the file where it is, and the group's store remembers that it was worked: by its name and identity, so that
-// another file under the name is another message.
+// another file under the name is another message. See "Files that stay" in the package's comment.
 func Keep() Action { return Action{kind: Keeps} }
 
 // Tag leaves the object where it is, gives it a tag (for a lifecycle rule, for others), and the group's store remembers it as

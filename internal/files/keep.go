@@ -30,6 +30,7 @@ type keeping struct {
 	conf    seen.Options
 	state   *seen.State   // set by the first listing, before anything is in hand
 	cost    time.Duration // of one look, on average
+	gap     time.Duration // between the last two listings
 	listing *seen.Listing
 	back    map[string]bool // names that were missing before this listing
 	turn    uint32          // which of the turns it is
@@ -66,7 +67,7 @@ func (r *Reader) beginKept(ctx context.Context) error {
 	k.listing, k.back = k.state.Begin(), nil
 	most := recheckMost
 	if k.cost > 0 {
-		most = min(most, max(recheckLeast, int(r.idle/recheckShare/k.cost)))
+		most = min(most, max(recheckLeast, int(k.gap/recheckShare/k.cost)))
 	}
 	k.turns = uint32(k.state.Len()/most) + 1
 	k.turn = (k.turn + 1) % k.turns
@@ -125,6 +126,13 @@ func (k *keeping) hasTurn(name string) bool {
 func (k *keeping) looked(start time.Time) {
 	if k != nil {
 		k.cost += (time.Since(start) - k.cost) / 16
+	}
+}
+
+// pause notes how long it is to the next listing.
+func (k *keeping) pause(gap time.Duration) {
+	if k != nil {
+		k.gap = gap
 	}
 }
 

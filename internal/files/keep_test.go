@@ -132,7 +132,7 @@ func TestKeptCosts(t *testing.T) {
 		if p.exact && p.stats != 0 {
 			t.Errorf("%d looks at files that the listing tells", p.stats)
 		}
-		if most := (p.lists + 3) * n / 3; p.stats > most { // three turns
+		if most := (p.lists + 3) * n / 2; p.stats > most { // two turns
 			t.Errorf("%d looks in %d listings, want at most %d", p.stats, p.lists, most)
 		}
 		if p.lists > 80 {

@@ -33,7 +33,9 @@ func (r *Reader) list(ctx context.Context) error {
 	if news > 0 {
 		r.idle = r.opt.Interval
 	}
-	r.nextList = now.Add(max(r.idle, listShare*now.Sub(start)))
+	gap := max(r.idle, listShare*now.Sub(start))
+	r.nextList = now.Add(gap)
+	r.keep.pause(gap)
 	r.idle = min(r.idle*3/2, r.opt.IdleInterval)
 	return nil
 }

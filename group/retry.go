@@ -109,7 +109,11 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 		return halt, 0
 	}
 	if w.env.cfg.Source.DeadLetters() {
-		switch rejected := s.reject(sources.Settlement{Message: it.m, Outcome: sources.Reject, Err: err}); {
+		own := *it // the caller's is used for another message by then
+		later := func(rejected error) { w.rejectedLate(s, &own, ev, rejected) }
+		switch rejected := s.reject(sources.Settlement{Message: it.m, Outcome: sources.Reject, Err: err}, later); {
+		case errors.Is(rejected, errAside):
+			return settled, 0
 		case rejected == nil:
 			ev.Kind = KindRejected
 			w.emit(ev)
@@ -123,6 +127,21 @@ func (w *worker) exhausted(s *settler, it *item, err error) (verdict, time.Durat
 		}
 	}
 	return w.kept(it, ev)
+}
+
+// rejectedLate does what comes of a rejection that the source did not take at first; others were worked meanwhile.
+func (w *worker) rejectedLate(s *settler, it *item, ev Event, rejected error) {
+	switch {
+	case rejected == nil:
+		ev.Kind = KindRejected
+		w.emit(ev)
+	case errors.Is(rejected, sources.ErrRedelivered):
+		w.reportFailure(it, ev.Err)
+	default:
+		ev.Kind = KindKept
+		w.emit(ev)
+		s.add(sources.Settlement{Message: it.m, Outcome: sources.Retry, Delay: w.env.cfg.Retry.Max, Err: ev.Err})
+	}
 }
 
 // kept: there is no place for a message that is given up, so it stays.

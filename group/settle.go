@@ -21,7 +21,7 @@ const (
 )
 
 // settler tells the source what became of messages: all that is finished in one call, from a goroutine of its own. A call
-// that fails is repeated while the claim holds.
+// that fails is repeated while the claim holds, after a few tries beside what comes later (see aside).
 type settler struct {
 	w      *worker
 	r      sources.Reader
@@ -35,10 +35,16 @@ type settler struct {
 	done  chan struct{}
 	until time.Time // after quit: how long failures are repeated
 
+	// Of the goroutine alone.
+	late   []*aside
+	barren int  // calls in a row that settled nothing
+	unwell bool // there was trouble, and it is not said yet that it is over
+
 	mu        sync.Mutex
 	buf       []sources.Settlement
-	unsettled int // in buf, and in the call in progress
+	unsettled int // in buf, in the call in progress, and aside
 	waiting   map[*rebalancer.Message]chan error
+	told      map[*rebalancer.Message]func(error) // what to do with the answer to a rejection for which nobody waits any more
 	hurried   time.Time
 }
 
@@ -77,14 +83,15 @@ func (s *settler) idle() {
 	}
 }
 
-// reject settles x and waits for the answer: nil, ErrNoDeadLetter, ErrRedelivered, or an error that says that the resource is to be given back.
-func (s *settler) reject(x sources.Settlement) error {
+// reject settles x and waits for the answer: nil, ErrNoDeadLetter, ErrRedelivered, or an error that says that the resource is to be given back;
+// errAside when the source does not take it for now: one of the first three is passed to later when there is one.
+func (s *settler) reject(x sources.Settlement, later func(error)) error {
 	answer := make(chan error, 1)
 	s.mu.Lock()
 	if s.waiting == nil {
-		s.waiting = map[*rebalancer.Message]chan error{}
+		s.waiting, s.told = map[*rebalancer.Message]chan error{}, map[*rebalancer.Message]func(error){}
 	}
-	s.waiting[x.Message] = answer
+	s.waiting[x.Message], s.told[x.Message] = answer, later
 	s.mu.Unlock()
 	s.add(x)
 	signal(s.hurry)
@@ -129,6 +136,8 @@ func (s *settler) run() {
 	defer s.cancel()
 	linger := time.NewTimer(time.Hour)
 	defer linger.Stop()
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
 	var batch []sources.Settlement
 	for quit := false; !quit; {
 		select {
@@ -141,6 +150,7 @@ func (s *settler) run() {
 			case <-s.w.gone:
 			}
 		case <-s.hurry:
+		case <-late.C:
 		case <-s.quit:
 			quit = true
 		case <-s.w.gone:
@@ -149,11 +159,13 @@ func (s *settler) run() {
 		s.mu.Lock()
 		batch, s.buf = s.buf, batch[:0]
 		s.mu.Unlock()
-		if !s.settle(batch) {
+		if !s.settle(s.behind(batch)) || !quit && !s.again(false) {
 			return
 		}
 		clear(batch)
+		late.Reset(s.due())
 	}
+	s.finish()
 }
 
 // settle settles a batch, rejections by themselves: they may have no place to go. False when it was given up.
@@ -178,33 +190,55 @@ func (s *settler) settle(batch []sources.Settlement) bool {
 	return s.push(plain) && s.push(bad)
 }
 
-// push repeats until the source has taken the batch. False when the claim is lost, or the time after quit is over.
+// push repeats a few times until the source has taken the batch, and puts aside what it has not. False when the claim is lost, or the
+// time after quit is over.
 func (s *settler) push(batch []sources.Settlement) bool {
-	for n := 0; len(batch) > 0; n++ {
-		if !s.trusted() {
+	for n := 1; len(batch) > 0; n++ {
+		began, before := time.Now(), len(batch)
+		left, ok := s.try(batch)
+		if !ok {
 			return false
 		}
-		err := s.once(batch)
-		if s.w.lost.Load() {
-			return false
-		}
-		before := len(batch)
-		batch = s.left(batch, err)
+		batch = left
+		s.barren++
 		if len(batch) < before {
-			s.took(before - len(batch))
+			s.barren = 0
 		}
 		if len(batch) == 0 {
-			if n > 0 {
-				s.w.emit(Event{Kind: KindRecovered})
-			}
+			s.recovered()
 			return true
 		}
-		s.w.trouble(fmt.Errorf("source of resource %q: %d messages could not be settled: %w", s.w.claim.Resource, len(batch), err))
-		if !s.pause(s.w.backoff(n)) {
+		wait := s.w.backoff(max(n, s.barren) - 1)
+		if max(n, s.barren) >= inPlace {
+			s.setAside(batch, n, time.Since(began))
+			batch = nil
+		}
+		if (len(batch) > 0 || s.barren > 0) && !s.pause(wait) { // also before others, when the source takes nothing
 			return false
 		}
 	}
 	return true
+}
+
+// try passes a batch once and returns what is left of it, in the batch's memory. False when the claim is lost.
+func (s *settler) try(batch []sources.Settlement) ([]sources.Settlement, bool) {
+	if !s.trusted() {
+		return nil, false
+	}
+	err := s.once(batch)
+	if s.w.lost.Load() {
+		return nil, false
+	}
+	before := len(batch)
+	batch = s.left(batch, err)
+	if len(batch) < before {
+		s.took(before - len(batch))
+	}
+	if len(batch) > 0 {
+		s.unwell = true
+		s.w.trouble(fmt.Errorf("source of resource %q: %d messages could not be settled: %w", s.w.claim.Resource, len(batch), err))
+	}
+	return batch, true
 }
 
 func (s *settler) once(batch []sources.Settlement) error {
@@ -234,13 +268,20 @@ func (s *settler) left(batch []sources.Settlement, err error) []sources.Settleme
 	return rest
 }
 
+// answer tells whoever waits for a rejection what became of it, or the one who waited until it was put aside.
 func (s *settler) answer(m *rebalancer.Message, err error) {
 	s.mu.Lock()
-	ch := s.waiting[m]
+	ch, later := s.waiting[m], s.told[m]
 	delete(s.waiting, m)
+	if !errors.Is(err, errAside) {
+		delete(s.told, m)
+	}
 	s.mu.Unlock()
-	if ch != nil {
+	switch {
+	case ch != nil:
 		ch <- err
+	case later != nil && !errors.Is(err, errAside):
+		later(err)
 	}
 }
 

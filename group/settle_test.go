@@ -244,14 +244,14 @@ func TestRejectWithoutAPlace(t *testing.T) {
 		s.add(done("1")[0])
 		x := done("2")[0]
 		x.Outcome = sources.Reject
-		if err := s.reject(x); !errors.Is(err, sources.ErrNoDeadLetter) {
+		if err := s.reject(x, nil); !errors.Is(err, sources.ErrNoDeadLetter) {
 			t.Fatal(err)
 		}
 		s.stop()
 		if got := r.lines(); !slices.Equal(got, []string{"done 1,", "reject 2,", "reject 2,"}) {
 			t.Fatalf("calls: %q", got)
 		}
-		if err := s.reject(x); !errors.Is(err, rebalancer.ErrLost) {
+		if err := s.reject(x, nil); !errors.Is(err, rebalancer.ErrLost) {
 			t.Fatalf("after stop: %v", err)
 		}
 		wk.end(nil)

@@ -8,12 +8,15 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
 
@@ -33,42 +36,36 @@ func (c *checksum) check(name string) error {
 	return nil
 }
 
-// checksumOf reads the checksum file of a file; nil when none is asked for.
-func (r *Reader) checksumOf(ctx context.Context, name string) (*checksum, error) {
-	for _, c := range r.opt.companions {
-		if !c.checksum {
-			continue
-		}
-		text, err := r.small(ctx, c.with(name))
-		if err != nil {
-			return nil, fmt.Errorf("checksum file of %q: %w", name, err)
-		}
-		sum, err := parseChecksum(text, name)
-		if err != nil {
-			return nil, fmt.Errorf("checksum file of %q: %w: %w", name, err, pickup.ErrChecksum)
-		}
-		return sum, nil
+// readChecksum reads the checksum file of a file, if it is the one that was observed with it: one that is written anew may be half
+// of what it will be, and comes with the next delivery.
+func (r *Reader) readChecksum(ctx context.Context, name string, beside *part) (*checksum, error) {
+	text, err := r.small(ctx, beside)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", rebalancer.ErrChanged, err)
 	}
-	return nil, nil
+	if err != nil {
+		return nil, fmt.Errorf("checksum file of %q: %w", name, err)
+	}
+	sum, err := parseChecksum(text, name)
+	if err != nil {
+		return nil, fmt.Errorf("checksum file of %q: %w: %w", name, err, pickup.ErrChecksum)
+	}
+	return sum, nil
 }
 
 // small reads a small file.
-func (r *Reader) small(ctx context.Context, name string) (string, error) {
-	info, err := r.place.Stat(ctx, name)
-	if err != nil {
-		return "", err
+func (r *Reader) small(ctx context.Context, p *part) (string, error) {
+	if p.info.Size > mostChecksum {
+		return "", fmt.Errorf("%q has %d bytes, at most %d are read: %w", p.name, p.info.Size, mostChecksum, pickup.ErrChecksum)
 	}
-	if info.Size > mostChecksum {
-		return "", fmt.Errorf("%q has %d bytes, at most %d are read: %w", name, info.Size, mostChecksum, pickup.ErrChecksum)
-	}
-	src, err := r.place.Open(ctx, name, info)
+	src, err := r.place.Open(ctx, p.name, p.info)
 	if err != nil {
 		return "", err
 	}
 	defer src.Close()
-	text, err := io.ReadAll(io.LimitReader(src, mostChecksum))
-	if err == nil && int64(len(text)) != info.Size {
-		err = fmt.Errorf("%q changed while it was read", name)
+	text, err := io.ReadAll(io.LimitReader(src, mostChecksum+1))
+	if err == nil && int64(len(text)) != p.info.Size {
+		err = fmt.Errorf("%q: %w while it was read", p.name, rebalancer.ErrChanged)
 	}
 	return string(text), err
 }

@@ -88,8 +88,18 @@ func TestChecksumFiles(t *testing.T) {
 		if body, err := read(t, ms[0]); body != "abc" || err != nil {
 			t.Fatalf("read %q, %v", body, err)
 		}
-		// The checksum file is read anew with each Open; a mismatch comes in place of EOF, after all of the body.
-		p.put("a.md5", strings.Repeat("0", 32))
+		// anew writes the checksum file anew, which takes effect with the next delivery.
+		anew := func(text string) {
+			p.put("a.md5", text)
+			_, err := ms[0].Open(t.Context())
+			if long := errors.Is(err, pickup.ErrChecksum) && strings.Contains(err.Error(), "at most"); !long && !errors.Is(err, rebalancer.ErrChanged) {
+				t.Fatalf("open after the checksum file was written anew: %v", err)
+			}
+			settle(t, r, sources.Release, ms...)
+			ms, _ = fetch(t, r, 1)
+		}
+		// A mismatch comes in place of EOF, after all of the body.
+		anew(strings.Repeat("0", 32))
 		for range 2 {
 			rc, err := ms[0].Open(t.Context())
 			if err != nil {
@@ -108,16 +118,17 @@ func TestChecksumFiles(t *testing.T) {
 			ms, _ = fetch(t, r, 1)
 		}
 		for what, text := range map[string]string{"nonsense": "nonsense", "long": strings.Repeat("x", mostChecksum+1)} {
-			p.put("a.md5", text)
+			anew(text)
 			if _, err := ms[0].Open(t.Context()); !errors.Is(err, pickup.ErrChecksum) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		p.set(func(p *fake) { delete(p.files, "a.md5") })
-		if _, err := ms[0].Open(t.Context()); err == nil || errors.Is(err, rebalancer.ErrChanged) {
+		anew(abc)
+		p.remove("a.md5")
+		if _, err := ms[0].Open(t.Context()); !errors.Is(err, rebalancer.ErrChanged) {
 			t.Errorf("open without the checksum file: %v", err)
 		}
-		p.put("a.md5", abc)
+		anew(abc)
 		if _, err := read(t, ms[0]); err != nil {
 			t.Errorf("with the checksum file mended: %v", err)
 		}

@@ -79,3 +79,46 @@ func (o *Options) member(name string) (int, string) {
 	}
 	return best, key
 }
+
+// beside is a companion of one of the files of a message.
+type beside struct {
+	part
+	of       string // the name of that file
+	checksum bool
+}
+
+// besides are what must stand beside the files of a message: a checksum file beside each, a done-file beside the one that leads.
+func (o *Options) besides(f *file) []beside {
+	var all []beside
+	for p := range f.parts() {
+		for _, c := range o.companions {
+			if c.checksum || p == &f.part {
+				all = append(all, beside{part: part{name: c.with(p.name)}, of: p.name, checksum: c.checksum})
+			}
+		}
+	}
+	return all
+}
+
+// checksumOf returns the checksum file of one of the files of a message as it was observed, which later observations leave as it
+// is; nil when none is asked for.
+func (f *file) checksumOf(name string) *part {
+	for _, b := range f.beside {
+		if b.checksum && b.of == name {
+			p := b.part
+			return &p
+		}
+	}
+	return nil
+}
+
+// released tells whether the done-file is for what the file is now. One that is older than its file was written for what had the
+// name before: its file came anew since.
+func (f *file) released() bool {
+	for i := range f.beside {
+		if b := &f.beside[i]; !b.checksum && b.info.ModTime.Before(f.info.ModTime) {
+			return false
+		}
+	}
+	return true
+}

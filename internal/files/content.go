@@ -26,13 +26,16 @@ type content struct {
 }
 
 // open opens a file of a message in hand for a handler.
-func (r *Reader) open(ctx context.Context, f *file, p part) (io.ReadCloser, error) {
+func (r *Reader) open(ctx context.Context, f *file, p part, beside *part) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	sum, err := r.checksumOf(ctx, p.name)
-	if err != nil {
-		return nil, fmt.Errorf("open %q of %q: %w", p.name, r.resource, err)
+	var sum *checksum
+	if beside != nil {
+		var err error
+		if sum, err = r.readChecksum(ctx, p.name, beside); err != nil {
+			return nil, fmt.Errorf("open %q of %q: %w", p.name, r.resource, err)
+		}
 	}
 	src, err := r.place.Open(ctx, p.at(), p.info)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,17 +30,19 @@ func (p *part) at() string {
 // file is one message that was listed: a file, or a set with the other members in more.
 type file struct {
 	part
-	more     []part
-	observed bool
-	fresh    bool      // the last listing has said what it is, and that need not be checked before it is delivered
-	due      time.Time // not delivered before, whatever else holds
-	stable   time.Time // when the second observation is due
-	absent   time.Time // since when listings lack it, while it is remembered
-	failures int       // of Stat, in a row
-	refused  int       // how often in a row it could not be claimed or given up
-	attempt  int
-	settling bool // by Settle; guarded by Reader.mu
-	opens    []*content
+	more       []part
+	beside     []beside // its done-file and checksum files, as they were observed with it
+	observed   bool
+	unreleased bool      // it was reported that its done-file does not count
+	fresh      bool      // the last listing has said what it is, and that need not be checked before it is delivered
+	due        time.Time // not delivered before, whatever else holds
+	stable     time.Time // when the second observation is due
+	absent     time.Time // since when listings lack it, while it is remembered
+	failures   int       // of Stat, in a row
+	refused    int       // how often in a row it could not be claimed or given up
+	attempt    int
+	settling   bool // by Settle; guarded by Reader.mu
+	opens      []*content
 }
 
 // parts are the files of the message, the leader last.
@@ -55,10 +57,26 @@ func (f *file) parts() iter.Seq[*part] {
 	}
 }
 
-// same reports whether the files of the message are the same ones still.
+// all are the files of the message and what stands beside them.
+func (f *file) all() iter.Seq[*part] {
+	return func(yield func(*part) bool) {
+		for p := range f.parts() {
+			if !yield(p) {
+				return
+			}
+		}
+		for i := range f.beside {
+			if !yield(&f.beside[i].part) {
+				return
+			}
+		}
+	}
+}
+
+// same reports whether the files of the message, and what stands beside them, are the same ones still.
 func (f *file) same(infos []Info) bool {
 	i := 0
-	for p := range f.parts() {
+	for p := range f.all() {
 		if !p.info.Same(infos[i]) {
 			return false
 		}
@@ -105,5 +123,6 @@ func (r *Reader) message(f *file) *rebalancer.Message {
 }
 
 func (r *Reader) stream(f *file, p part) func(context.Context) (io.ReadCloser, error) {
-	return func(ctx context.Context) (io.ReadCloser, error) { return r.open(ctx, f, p) }
+	sum := f.checksumOf(p.name)
+	return func(ctx context.Context) (io.ReadCloser, error) { return r.open(ctx, f, p, sum) }
 }

@@ -72,6 +72,7 @@ func TestFromPolicy(t *testing.T) {
 		"one set":      {pickup.Policy{OnSuccess: pickup.Delete(), Set: []string{"*.a"}}, all, []string{"at least two"}},
 		"no failed":    {pickup.Policy{OnSuccess: pickup.Delete(), Empty: pickup.EmptyReject}, all, []string{"OnFailure"}},
 		"one for both": {pickup.Policy{OnSuccess: pickup.Delete(), DoneFile: "*.x", ChecksumFile: "*.x"}, all, []string{"both"}},
+		"claim, keep":  {pickup.Policy{OnSuccess: pickup.Keep(), ClaimByRename: true}, all, []string{"ClaimByRename"}},
 		"ours":         {pickup.Policy{OnSuccess: pickup.Delete(), TriggerFile: ".rebalancer-x"}, all, []string{"TriggerFile"}},
 	} {
 		_, err := FromPolicy(c.p, c.can)
@@ -85,8 +86,8 @@ func TestFromPolicy(t *testing.T) {
 			}
 		}
 	}
-	o, err := FromPolicy(pickup.Policy{OnSuccess: pickup.Tag("k", "v"), OnFailure: pickup.MoveTo("failed/{2006}"), ClaimByRename: true}, all)
-	if err != nil || !o.Keep || o.SuccessTag != (Label{"k", "v"}) || o.FailedKeep || o.Failed != "failed/{2006}" || !o.Claim {
+	o, err := FromPolicy(pickup.Policy{OnSuccess: pickup.Tag("k", "v"), OnFailure: pickup.MoveTo("failed/{2006}")}, all)
+	if err != nil || !o.Keep || o.SuccessTag != (Label{"k", "v"}) || o.FailedKeep || o.Failed != "failed/{2006}" || o.Claim {
 		t.Errorf("%+v, %v", o, err)
 	}
 	o, err = FromPolicy(pickup.Policy{OnSuccess: pickup.Keep(), OnFailure: pickup.Tag("k", "v")}, all)

@@ -14,6 +14,7 @@ type verdict int
 const (
 	notYet verdict = iota
 	ready
+	aside // as good as not there: not to be delivered, and nothing waits for it
 	missing
 )
 
@@ -43,10 +44,18 @@ func (r *Reader) look(ctx context.Context, f *file) verdict {
 	if had && changed {
 		f.attempt = 1 // another file under the old name
 	}
-	if !f.dueAt().After(time.Now()) { // a new or changed observation has put that off
-		return ready
+	if f.dueAt().After(time.Now()) { // a new or changed observation has put that off
+		return notYet
 	}
-	return notYet
+	if !f.released() {
+		f.due = time.Now().Add(r.opt.IdleInterval)
+		if !f.unreleased {
+			f.unreleased = true
+			r.opt.Logger.Warn("done-file is older than its file and does not count; waiting for another one", "resource", r.resource, "file", f.name)
+		}
+		return aside
+	}
+	return ready
 }
 
 // observe looks at the files of a message once; one that cannot be looked at is left alone for a while.
@@ -69,7 +78,10 @@ func (r *Reader) observe(ctx context.Context, f *file) (changed bool, v verdict)
 func (r *Reader) stat(ctx context.Context, f *file) ([]Info, error) {
 	infos := r.infos[:0]
 	defer r.keep.looked(time.Now())
-	for p := range f.parts() {
+	if f.beside == nil {
+		f.beside = r.opt.besides(f)
+	}
+	for p := range f.all() {
 		info, err := r.place.Stat(ctx, p.at())
 		if err != nil {
 			return nil, err
@@ -99,12 +111,14 @@ func (r *Reader) observation(f *file, infos []Info) (changed bool) {
 		return false
 	}
 	i, born := 0, time.Time{}
-	for p := range f.parts() {
+	for p := range f.all() {
 		p.info = infos[i]
+		i++
+	}
+	for p := range f.parts() {
 		if born.Before(p.info.ModTime) {
 			born = p.info.ModTime
 		}
-		i++
 	}
 	f.observed, f.stable = true, now.Add(r.opt.StableFor)
 	if age := r.opt.MinAge; age > 0 {

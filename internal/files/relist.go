@@ -104,7 +104,7 @@ func (r *Reader) refresh(f *file, e candidate, claimed map[string]string) {
 		p.as = claimed[p.name]
 	}
 	f.fresh = false
-	if e.Info != nil && len(f.more) == 0 {
+	if e.Info != nil && len(f.more) == 0 && len(r.opt.companions) == 0 { // it says nothing of the others
 		r.listed(f, *e.Info)
 	}
 }

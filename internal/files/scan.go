@@ -121,6 +121,8 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 		case v == ready && wanted:
 			picks = append(picks, f)
 			continue
+		case v == aside:
+			continue
 		}
 		blocked = blocked || r.opt.Strict
 		ahead++

@@ -241,29 +241,24 @@ func (r *Reader) after(ctx context.Context, f *file, folder string, err error) e
 		return err
 	}
 	r.settledInRound(f.name)
-	for p := range f.parts() {
-		for _, c := range r.opt.companions {
-			if c.checksum || p == &f.part {
-				r.leave(ctx, c, p.name, folder)
-			}
-		}
+	for i := range f.beside {
+		r.leave(ctx, &f.beside[i], folder)
 	}
 	return nil
 }
 
-// leave takes away what stood beside a file. It goes last: without its file it does no harm, and its file without it would
-// wait for ever.
-func (r *Reader) leave(ctx context.Context, c companion, of, folder string) {
-	p := part{name: c.with(of)}
-	info, err := r.place.Stat(ctx, p.name)
-	if err == nil && c.checksum && folder != "" {
-		p.info = info
-		_, err = r.move(ctx, &p, folder)
-	} else if err == nil {
-		err = r.place.Remove(ctx, p.name, info)
+// leave takes away what stood beside a file, if it is what was there when the file was delivered: another one is that of the next
+// file of the name. It goes last: its file without it would wait for ever, and a done-file that a crash leaves is older than
+// the next file and does not release it.
+func (r *Reader) leave(ctx context.Context, b *beside, folder string) {
+	var err error
+	if b.checksum && folder != "" {
+		_, err = r.move(ctx, &b.part, folder)
+	} else {
+		err = r.place.Remove(ctx, b.name, b.info)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.opt.Logger.Warn("done-file or checksum file cannot be removed", "resource", r.resource, "file", p.name, "error", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, rebalancer.ErrChanged) {
+		r.opt.Logger.Warn("done-file or checksum file cannot be removed", "resource", r.resource, "file", b.name, "error", err)
 	}
 }
 

@@ -8,6 +8,9 @@
 // A file is delivered when it is whole, as far as that can be known. From outside, an upload that pauses looks like one
 // that has ended: StableFor and MinAge tell the two apart only while the pause is shorter. An upload that may pause for
 // longer needs a sign by the sender: a rename when it is complete (from a name that Ignore has) or a done-file.
+// A done-file that is older than its file counts for nothing: it was written for what had the name before, and is left when a
+// process dies between the file and its done-file, or when a file that stays is written anew. So a sender that gives
+// its files times of the past must not use a name again, or take the old done-file away before.
 // What is read is held against what was listed: a body ends without an error only if the file has the length it
 // was listed with and has not changed.
 //

@@ -24,12 +24,13 @@ type Policy struct {
 	// in progress: .* *.tmp *.part *.partial *.filepart *.crdownload. An empty list that is not nil ignores nothing.
 	Ignore []string
 	// DoneFile is the name of a second file that says that the first is complete, with * for the name of the first
-	// ("*.done"). A file is then delivered only when its done-file is there, and the done-file leaves with it.
-	// Defaults to none.
+	// ("*.done"). A file is then delivered only when its done-file is there, is not older than the file by its modification time,
+	// and does not change either for StableFor; a file that is written anew needs a new done-file. The done-file leaves with its
+	// file. Defaults to none.
 	DoneFile string
 	// ChecksumFile is the name of a second file with a checksum of the first, with * for the name of the first ("*.md5",
-	// "*.sha256"). A file is then delivered only when its checksum file is there, and its body is held against it while
-	// it is read: at its end a body that does not match fails with ErrChecksum instead of io.EOF. What a handler does not
+	// "*.sha256"). A file is then delivered only when its checksum file is there and does not change either for StableFor, and its
+	// body is held against it while it is read: at its end a body that does not match fails with ErrChecksum instead of io.EOF. What a handler does not
 	// read to the end is not checked. The checksum file leaves with its file: deleted with it, or moved with it.
 	//
 	// It holds a checksum in hexadecimal: MD5, SHA-1, SHA-256, SHA-384 or SHA-512, by its length; alone, as md5sum and

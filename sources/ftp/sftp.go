@@ -29,9 +29,16 @@ type sftpRemote struct {
 	homeDir string
 	timeout time.Duration
 	refuses bool // its rename does not overwrite, for sure
+	looked  looked
 
 	mu  sync.Mutex
 	why error // why we closed the connection
+}
+
+// looked is what the last call has looked at, if it was stat: what opens it need not look again.
+type looked struct {
+	path string
+	entry
 }
 
 // Codes of statuses.
@@ -96,6 +103,7 @@ func (r *sftpRemote) do(ctx context.Context, what, path string, call func() erro
 
 // possible refuses what need not be tried.
 func (r *sftpRemote) possible(ctx context.Context, what, path string) error {
+	r.looked = looked{}
 	if strings.ContainsRune(path, 0) { // what lies behind it would be lost
 		return &answer{what: label(what, path), text: "not asked: the path contains a zero byte", err: fs.ErrInvalid}
 	}
@@ -171,6 +179,9 @@ func (r *sftpRemote) stat(ctx context.Context, path string) (entry, error) {
 		}
 		return err
 	})
+	if err == nil {
+		r.looked = looked{path, e}
+	}
 	return e, err
 }
 

@@ -2,11 +2,12 @@ package ftp
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 
 	"github.com/pkg/sftp"
+
+	"github.com/rebalancer-go/rebalancer/internal/files"
 )
 
 const (
@@ -46,42 +47,46 @@ type piece struct {
 	done chan struct{} // room for one
 }
 
-// open opens a file that is no link. The server follows one, so what is open is compared with what has the name.
+// open opens a file that is no link. The server follows one, so what is open is compared with what has the name: as it was
+// looked at last, where that was the call before. Reads are under way meanwhile.
 func (r *sftpRemote) open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
 	what := "open"
-	var f *sftp.File
-	var size int64
+	named := r.looked
+	if named.path != path {
+		e, err := r.stat(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		named = looked{path, e}
+	}
+	r.looked = looked{}
+	if named.kind != regular || named.info == nil {
+		return nil, &answer{what: label(what, path), text: "not asked: it is no file", err: fs.ErrNotExist}
+	}
+	a := &ahead{r: r, ctx: ctx, path: path, size: named.info.Size, next: offset, window: 2}
 	err := r.do(ctx, what, path, func() (err error) {
-		if f, err = r.sftp.Open(path); err != nil {
+		if a.f, err = r.sftp.Open(path); err != nil {
 			return err
 		}
-		named := make(chan error, 1)
-		var link fs.FileInfo
-		go func() {
-			var err error
-			link, err = r.sftp.Lstat(path)
-			named <- err
-		}()
-		fi, err := f.Stat()
-		if err = errors.Join(err, <-named); err == nil && !same(fi, link) {
+		a.ask()
+		fi, err := a.f.Stat()
+		if err == nil && !same(fi, named.info) {
 			err = &answer{what: label(what, path), text: "it is a link, or was replaced while it was opened", err: fs.ErrNotExist}
 		}
-		if err != nil {
-			return errors.Join(err, f.Close())
-		}
-		size = fi.Size()
-		return nil
+		return err
 	})
+	if err != nil && a.f != nil {
+		_ = a.Close() // it says nothing more
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &ahead{r: r, ctx: ctx, f: f, path: path, size: size, next: offset, window: 2}, nil
+	return a, nil
 }
 
-func same(open, named fs.FileInfo) bool {
-	kind, info := seen(named)
+func same(open fs.FileInfo, named *files.Info) bool {
 	_, is := seen(open)
-	return kind == regular && info != nil && is != nil && info.Same(*is)
+	return is != nil && is.Same(*named)
 }
 
 // Read reads on.
@@ -175,10 +180,8 @@ func (a *ahead) Close() error {
 		a.await(p)
 	}
 	a.queue = nil
-	err := a.r.do(context.WithoutCancel(a.ctx), "close", a.path, a.f.Close)
+	go a.f.Close() // nothing depends on the answer, and the server does what it is asked in order
 	switch {
-	case err != nil:
-		return err
 	case a.err == nil:
 		a.err = fs.ErrClosed
 		return &answer{what: label("close", a.path), text: "it was not read to its end"}

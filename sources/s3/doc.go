@@ -24,8 +24,15 @@
 //     reported by Fetch, or by the handler's read; nothing that could not be listed counts as absent.
 //   - A process that dies between the end of a handler and the deletion leaves the object, which comes again. One that dies between the two steps of a move
 //     leaves the object and its copy: the object comes again, and the next copy has the time in its name.
-//   - When nobody knows whether the deletion of a move was carried out, the copy stays.
+//   - When nobody knows whether the deletion of a move was carried out, the copy stays. A copy whose answer was lost is taken for what it is by the next try: the
+//     same content under the name, written after the object (but not a copy in parts, whose ETag differs: there another copy is made).
 //   - A missing bucket is sources.ErrGone. A prefix without keys is an empty resource, as S3 does not know of prefixes.
+//
+// # Notifications
+//
+// A Source lists, and what it lists is the truth. Where a bucket tells of new objects through a queue, such as one of SQS, [Notifications] is a source of
+// those objects without a listing. It is a source of its own rather than a hint that wakes the lister, because a queue gives each notification to one
+// node, which need not be the one that works the prefix.
 //
 // # Limits
 //
@@ -54,7 +61,7 @@
 // # Requests, which are money
 //
 //	                    LIST                 GET    HEAD   other
-//	opening             1                    -      -      1 or 3 DELETE and PUT, once for a Source
+//	opening             1                    -      -      1 to 3 DELETE, 1 PUT, once for a Source
 //	idle                1 for 1,000 keys, each IdleInterval
 //	delivery            of the listing       1 for each Open, and each time that a connection drops
 //	Delete()            -                    -      -      1 DELETE (which S3 does not charge for)
@@ -73,7 +80,8 @@
 //
 // # What to set up
 //
-// The rights: s3:ListBucket on the bucket, s3:GetObject and s3:DeleteObject below the prefixes; s3:PutObject where objects are moved to, and
+// The rights: s3:ListBucket on the bucket, s3:GetObject and s3:DeleteObject below the prefixes, and s3:PutObject, which finds out whether deletions
+// can be conditional (or set Config.Deletion). Where objects are moved to: s3:PutObject, s3:GetObject, s3:DeleteObject, and s3:ListBucket on that bucket.
 // s3:GetObjectTagging and s3:PutObjectTagging for objects with tags and for Tag; s3:AbortMultipartUpload for moves above 5 GB; kms:Decrypt, and for moves
 // kms:GenerateDataKey, where objects are encrypted with a key of KMS. In a bucket with versions, a lifecycle rule that ends old ones; and one
 // that ends incomplete uploads. Two groups on one prefix are both given its objects.

@@ -265,7 +265,7 @@ func TestRequests(t *testing.T) {
 				st.put(fmt.Sprintf("in/%d", i), "body")
 			}
 			r := open(t, newSource(t, cfg), "in")
-			if got := st.requests(); got["LIST"] != 1 || got["DELETE"] > 1 {
+			if got := st.requests(); got["LIST"] != 1 || got["DELETE"] > 3 || got["PUT"] > 1 {
 				t.Errorf("opening: %v", got)
 			}
 			ms := fetch(t, r, 5)

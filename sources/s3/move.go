@@ -42,10 +42,13 @@ func (p *place) Move(ctx context.Context, name string, want files.Info, folder, 
 	if err != nil {
 		return err
 	}
-	if err := p.source.free(ctx, to); err != nil {
-		return err
+	etag, err := "", p.source.free(ctx, to)
+	if err == nil {
+		etag, err = p.copy(ctx, name, want, to)
 	}
-	etag, err := p.copy(ctx, name, want, to)
+	if errors.Is(err, fs.ErrExist) && p.copied(ctx, to, want) {
+		err = nil
+	}
 	if err != nil {
 		return err
 	}
@@ -53,22 +56,36 @@ func (p *place) Move(ctx context.Context, name string, want files.Info, folder, 
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // an answer that was lost, or somebody else's deletion: the copy stands for it
 		return nil
 	}
-	if p.remains(ctx, name, err) { // the original stays, so the copy goes
-		if undo := p.source.remove(ctx, to.bucket, to.key, &etag); undo != nil && !errors.Is(undo, fs.ErrNotExist) {
-			p.source.options.Logger.Warn("object could not be moved and its copy cannot be deleted; the object comes again",
-				"resource", p.resource, "file", name, "copy", to.key, "error", undo)
-		}
-	}
-	return err
+	return p.undo(ctx, name, want, to, etag, err)
 }
 
-// remains tells whether an object is certainly there after its deletion failed. Where nobody knows, the copy must stay too: it may be the last.
-func (p *place) remains(ctx context.Context, name string, err error) bool {
-	if errors.Is(err, rebalancer.ErrChanged) {
-		return true
+// undo decides what becomes of a copy whose original could not be deleted. The copy goes only where this call made it, the store refused the deletion for good,
+// and an object is still there. Where nobody knows, the deletion may be carried out yet, or was and only its answer lost: then the copy is the last.
+func (p *place) undo(ctx context.Context, name string, want files.Info, to spot, etag string, why error) error {
+	out, err := p.source.head(ctx, p.source.Bucket, p.key(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // by the client's first try, which its second found done, or by others
 	}
-	absent, err := p.source.absent(ctx, p.source.Bucket, p.key(name))
-	return err == nil && !absent
+	changed := errors.Is(why, rebalancer.ErrChanged)
+	refused := changed || hasCode(why, "AccessDenied")
+	if err != nil || etag == "" || !refused || changed && headed(p.source.Bucket, p.key(name), out).Tag == want.Tag {
+		return why
+	}
+	if err := p.source.remove(ctx, to.bucket, to.key, &etag); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.source.options.Logger.Warn("object could not be moved and its copy cannot be deleted; the object comes again",
+			"resource", p.resource, "file", name, "copy", to.key, "error", err)
+	}
+	return why
+}
+
+// copied tells whether what is at the target is a copy that an earlier try made, though its answer was lost: the same content, written after the original was.
+func (p *place) copied(ctx context.Context, to spot, want files.Info) bool {
+	out, err := p.source.head(ctx, to.bucket, to.key)
+	if err != nil {
+		return false
+	}
+	there := headed(to.bucket, to.key, out)
+	return there.Tag == want.Tag && there.Size == want.Size && !there.ModTime.Before(want.ModTime)
 }
 
 // free fails with fs.ErrExist where there is an object. Requests say so too, but not every store heeds their condition.

@@ -3,7 +3,9 @@ package s3
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -34,7 +36,8 @@ func TestStoresWithoutConditions(t *testing.T) {
 	st.loose = true
 	cfg := quick(st.client())
 	s := newSource(t, cfg)
-	for range 2 { // also the second time
+	for i := range 3 { // also the second time, and where only what is absent is refused
+		st.set(func() { st.strictOnAbsence = i == 2 })
 		if _, err := s.Open(t.Context(), claim("in")); !errors.Is(err, errUnconditional) || !strings.Contains(err.Error(), "DeleteChecked") {
 			t.Fatalf("Open: %v", err)
 		}
@@ -66,7 +69,7 @@ func TestProbe(t *testing.T) {
 	for range 2 {
 		open(t, s, "in")
 	}
-	if got := st.requests(); got["DELETE"] != 1 || got["PUT"] != 0 {
+	if got := st.requests(); got["DELETE"] != 3 || got["PUT"] != 1 {
 		t.Errorf("two resources were opened with %v, want one probe", got)
 	}
 	for code, want := range map[string]string{"AccessDenied": "grant s3:DeleteObject", "NotImplemented": "DeleteChecked", "InternalError": "set Config.Deletion"} {
@@ -169,14 +172,24 @@ func TestMoveHalfWay(t *testing.T) {
 		}, nil, []string{"in/done/a"}},
 		"not deleted": {func(_ *stub, op, key string) (int, string, string) {
 			return 500 * b2i(op == "DELETE" && key == "in/a"), strings.Repeat("InternalError", b2i(op == "DELETE" && key == "in/a")), ""
+		}, errAny, []string{"in/a", "in/done/a"}}, // it may be carried out yet
+		"not to be deleted": {func(_ *stub, op, key string) (int, string, string) {
+			return 403 * b2i(op == "DELETE" && key == "in/a"), strings.Repeat("AccessDenied", b2i(op == "DELETE" && key == "in/a")), ""
 		}, errAny, []string{"in/a"}},
+		"deleted, but the second try finds that its condition fails": {func(st *stub, op, key string) (int, string, string) {
+			if op == "DELETE" && key == "in/a" {
+				delete(st.objects, "in/a")
+				return 412, "PreconditionFailed", ""
+			}
+			return 0, "", ""
+		}, nil, []string{"in/done/a"}},
 		"deleted, but the answer was lost": {func(st *stub, op, key string) (int, string, string) {
 			if op == "DELETE" && key == "in/a" {
 				delete(st.objects, "in/a")
 				return 500, "InternalError", ""
 			}
 			return 0, "", ""
-		}, errAny, []string{"in/done/a"}},
+		}, nil, []string{"in/done/a"}},
 		"nobody knows": {func(_ *stub, op, key string) (int, string, string) {
 			return 500 * b2i(op != "COPY" && key == "in/a"), strings.Repeat("InternalError", b2i(op != "COPY" && key == "in/a")), ""
 		}, errAny, []string{"in/a", "in/done/a"}},
@@ -281,5 +294,37 @@ func TestFolders(t *testing.T) {
 		if bucket, prefix := s.target("eu", string(s.options.Failed)); bucket+" "+prefix != want {
 			t.Errorf("%q goes to %s %s, want %s", folder, bucket, prefix, want)
 		}
+	}
+}
+
+// TestACopyWhoseAnswerWasLost is taken for what it is when the move is tried again; one with the same content from before the object is another one.
+func TestACopyWhoseAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	st := newStub(t)
+	p := &place{source: newSource(t, quick(st.client())), resource: "in"}
+	st.put("in/a", "body")
+	info := infoOf(st, "in/a")
+	st.refuse = func(op, _ string) (int, string, string) {
+		if op == "COPY" {
+			st.objects["in/done/a"] = &stored{body: "body", modified: time.Now().Add(time.Second)}
+			return 500, "InternalError", ""
+		}
+		return 0, "", ""
+	}
+	if err := p.Move(t.Context(), "a", info, "done", "a"); err == nil {
+		t.Error("nobody was told")
+	}
+	st.refuse = nil
+	if err := p.Move(t.Context(), "a", info, "done", "a"); err != nil {
+		t.Error(err)
+	}
+	if left := fmt.Sprint(slices.Sorted(maps.Keys(st.objects))); left != "[in/done/a]" {
+		t.Errorf("left are %s", left)
+	}
+	st.put("in/a", "body")
+	info = infoOf(st, "in/a")
+	st.objects["in/done/a"].modified = info.ModTime.Add(-time.Second)
+	if err := p.Move(t.Context(), "a", info, "done", "a"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Move to where an earlier object of the same content is: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ var errUnconditional = errors.New("the store deletes objects whatever the condit
 // deletes tells whether anything is ever deleted.
 func (s *Source) deletes() bool {
 	o := s.options
-	return !o.Keep || o.Failed != "" || o.DoneFile != ""
+	return !o.Keep || o.Failed != "" || o.DoneFile != "" || o.Trigger != ""
 }
 
 // probe finds out whether deletions can be conditional, once.
@@ -59,8 +59,10 @@ func (s *Source) probe(ctx context.Context, prefix string) error {
 func (s *Source) refuses(ctx context.Context, key string) (bool, error) {
 	err := s.remove(ctx, s.Bucket, key, aws.String(`"00000000000000000000000000000000"`))
 	switch {
-	case errors.Is(err, rebalancer.ErrChanged), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, rebalancer.ErrChanged):
 		return true, nil
+	case errors.Is(err, fs.ErrNotExist): // which says nothing of the condition
+		return false, nil
 	case hasCode(err, "NotImplemented", "MethodNotAllowed"):
 		return false, errUnconditional
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
 )
 
@@ -61,9 +64,10 @@ func (b *body) get() error {
 	}
 	out, err := b.source.Client.GetObject(ctx, in)
 	watch.Stop()
-	if err == nil && b.at > 0 && out.ContentRange == nil {
-		_ = out.Body.Close()
-		err = errors.New("the store sent the object from its start although its rest was asked for")
+	if err == nil {
+		if err = b.check(out); err != nil {
+			_ = out.Body.Close()
+		}
 	}
 	if err != nil {
 		cancel()
@@ -77,6 +81,23 @@ func (b *body) get() error {
 	b.src, b.watch, b.cancel = out.Body, watch, cancel
 	if b.closed {
 		b.drop()
+	}
+	return nil
+}
+
+// check looks whether the answer is what was asked for: not every store heeds the condition, and two halves of two objects look like a whole.
+func (b *body) check(out *s3.GetObjectOutput) error {
+	if tag := strings.Trim(aws.ToString(out.ETag), `"`); tag != "" && tag != b.want.Tag {
+		return fmt.Errorf("the store sent an object with ETag %q: %w", tag, rebalancer.ErrChanged)
+	}
+	if b.at == 0 {
+		return nil
+	}
+	if out.ContentRange == nil {
+		return errors.New("the store sent the object from its start although its rest was asked for")
+	}
+	if want, got := fmt.Sprintf("bytes %d-%d/%d", b.at, b.want.Size-1, b.want.Size), aws.ToString(out.ContentRange); got != want {
+		return fmt.Errorf("the store sent %q of the object, asked for was %q", got, want)
 	}
 	return nil
 }

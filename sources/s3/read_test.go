@@ -219,3 +219,33 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsHeedNoCondition: a store that ignores If-Match sends what is there now, which is told by its ETag, at the start and where a read goes on.
+func TestReadsHeedNoCondition(t *testing.T) {
+	t.Parallel()
+	for _, torn := range []int{0, 3} {
+		st := newStub(t)
+		st.put("in/a", "aaaaaaaaaa")
+		info := infoOf(st, "in/a")
+		st.loose, st.torn = true, torn
+		if torn == 0 {
+			st.put("in/a", "bbbbbbbbbb")
+		}
+		b, err := (&place{source: newSource(t, quick(st.client())), resource: "in"}).Open(t.Context(), "a", info)
+		if err == nil {
+			var got []byte
+			got, err = io.ReadAll(io.LimitReader(b, 3))
+			st.set(func() { st.torn = 0 })
+			st.put("in/a", "bbbbbbbbbb")
+			rest, rerr := io.ReadAll(b)
+			err = rerr
+			if s := string(got) + string(rest); strings.Contains(s, "b") {
+				t.Errorf("torn at %d: read %q", torn, s)
+			}
+			_ = b.Close()
+		}
+		if !errors.Is(err, rebalancer.ErrChanged) {
+			t.Errorf("torn at %d: %v", torn, err)
+		}
+	}
+}

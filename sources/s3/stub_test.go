@@ -27,11 +27,13 @@ type stub struct {
 	count   map[string]int // of requests, by operation
 	// refuse is asked before each request; a code that is not empty is the answer.
 	refuse func(op, key string) (status int, code, message string)
-	loose  bool // deletions heed no condition
-	encode bool // listings are encoded where that is asked for
-	most   int  // keys of a page
-	torn   int  // answers to GET end after so many bytes; 0: whole
-	header http.Header
+	loose  bool // deletions and reads heed no condition
+	// strictOnAbsence: a deletion of what is not there is an error all the same.
+	strictOnAbsence bool
+	encode          bool // listings are encoded where that is asked for
+	most            int  // keys of a page
+	torn            int  // answers to GET end after so many bytes; 0: whole
+	header          http.Header
 }
 
 type stored struct {
@@ -143,7 +145,7 @@ func (s *stub) get(w http.ResponseWriter, r *http.Request, o *stored) {
 		answerError(w, 404, "NoSuchKey", "")
 		return
 	}
-	if m := r.Header.Get("If-Match"); m != "" && m != o.etag() {
+	if m := r.Header.Get("If-Match"); m != "" && m != o.etag() && !s.loose {
 		answerError(w, 412, "PreconditionFailed", "")
 		return
 	}
@@ -190,6 +192,10 @@ func (s *stub) copy(w http.ResponseWriter, r *http.Request, key string, o *store
 }
 
 func (s *stub) delete(w http.ResponseWriter, r *http.Request, key string, o *stored) {
+	if s.loose && s.strictOnAbsence && o == nil {
+		answerError(w, 404, "NoSuchKey", "")
+		return
+	}
 	if m := r.Header.Get("If-Match"); m != "" && !s.loose {
 		switch {
 		case o == nil:

@@ -206,13 +206,18 @@ func (d *dir) Stat(_ context.Context, name string) (files.Info, error) {
 	return stat(h.root, name)
 }
 
+var (
+	errNotRegular = fmt.Errorf("it is not a regular file: %w", fs.ErrNotExist)
+	errLink       = fmt.Errorf("it is a link: %w", rebalancer.ErrChanged)
+)
+
 func stat(root *os.Root, name string) (files.Info, error) {
 	fi, err := root.Lstat(name)
 	if err != nil {
 		return files.Info{}, err
 	}
 	if !fi.Mode().IsRegular() {
-		return files.Info{}, fmt.Errorf("%q is not a regular file: %w", name, fs.ErrNotExist)
+		return files.Info{}, fmt.Errorf("%q: %w", name, errNotRegular)
 	}
 	return info(fi), nil
 }
@@ -228,30 +233,18 @@ func (d *dir) Open(_ context.Context, name string, want files.Info) (files.Conte
 	if err != nil {
 		return nil, err
 	}
-	f, err := h.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block
+	c, err := h.openFile(name)
 	if err != nil {
 		return nil, err
 	}
-	c := openFile{f}
 	if got, err := c.Stat(); err != nil || !got.Same(want) {
-		f.Close()
-		if err == nil {
+		c.Close()
+		if err == nil || errors.Is(err, errNotRegular) {
 			err = rebalancer.ErrChanged
 		}
 		return nil, err
 	}
 	return c, nil
-}
-
-type openFile struct{ *os.File }
-
-// Stat observes the open file.
-func (f openFile) Stat() (files.Info, error) {
-	fi, err := f.File.Stat()
-	if err != nil {
-		return files.Info{}, err
-	}
-	return info(fi), nil
 }
 
 // Remove deletes a file that is the one wanted.
@@ -269,22 +262,12 @@ func (d *dir) Rename(_ context.Context, name string, want files.Info, as string)
 	if err != nil {
 		return err
 	}
-	if err := h.is(name, want); err != nil {
-		return err
-	}
-	d.source.pause()
-	if err := rename(h, name, h, as); err != nil {
-		return err
-	}
-	if h.is(as, want) != nil { // it was replaced between the check and the rename
-		return errors.Join(rebalancer.ErrChanged, d.putBack(h, as, h, name))
-	}
-	return nil
+	return d.moveTaken(h, name, want, h, as)
 }
 
 // is checks that a name has the file that is wanted.
 func (h *handle) is(name string, want files.Info) error {
-	got, err := stat(h.root, name)
+	got, err := h.observe(name)
 	if err != nil {
 		return err
 	}

@@ -214,12 +214,12 @@ func (w *watched) DeleteObject(ctx context.Context, in *awss3.DeleteObjectInput,
 func BenchmarkLargeObject(b *testing.B) {
 	c := dial(b)
 	upload(b, c, *large<<30)
-	source, err := s3.New(s3.Config{Client: c, Bucket: bucket, Policy: pickup.Policy{OnSuccess: pickup.Keep()}})
+	source, err := s3.New(s3.Config{Client: c, Bucket: bucket, Deletion: s3.DeleteConditional, Policy: pickup.Policy{OnSuccess: pickup.Delete()}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer source.Close()
-	r, err := source.Open(b.Context(), &rebalancer.Claim{Group: "g", Resource: "in", Fence: 1, Checkpoint: nothing{}})
+	r, err := source.Open(b.Context(), &rebalancer.Claim{Group: "g", Resource: "in", Fence: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -315,9 +315,3 @@ func upload(b *testing.B, c *awss3.Client, size int64) {
 		b.Fatal(err)
 	}
 }
-
-// nothing is a checkpoint that keeps nothing.
-type nothing struct{}
-
-func (nothing) Load(context.Context) (map[string][]byte, error) { return map[string][]byte{}, nil }
-func (nothing) Save(context.Context, map[string][]byte) error   { return nil }

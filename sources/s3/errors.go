@@ -31,7 +31,7 @@ func (c call) fail(err error) error {
 	if c.key != "" {
 		what = fmt.Sprintf("object %q in bucket %q", c.key, c.bucket)
 	}
-	is, advice := c.judge(err)
+	advice, is := c.judge(err)
 	if advice != "" {
 		advice = " (" + advice + ")"
 	}
@@ -41,44 +41,44 @@ func (c call) fail(err error) error {
 	return fmt.Errorf("%s%s: %w", what, advice, err)
 }
 
-// judge says what an error means: what it is to match, and what to do.
-func (c call) judge(err error) (is error, advice string) {
+// judge says what an error means: what to do, and what it is to match.
+func (c call) judge(err error) (advice string, is error) {
 	code, text, status, region := details(err)
 	switch code {
 	case "NoSuchBucket":
-		return sources.ErrGone, "there is no such bucket: create it, or correct the name, the region or the endpoint"
+		return "there is no such bucket: create it, or correct the name, the region or the endpoint", sources.ErrGone
 	case "NoSuchKey", "NotFound", "NoSuchVersion":
-		return fs.ErrNotExist, ""
+		return "", fs.ErrNotExist
 	case "PreconditionFailed":
 		if c.condition {
-			return rebalancer.ErrChanged, ""
+			return "", rebalancer.ErrChanged
 		}
 	case "AccessDenied", "Forbidden", "AllAccessDisabled":
 		if strings.Contains(strings.ToLower(text), "kms") {
-			return nil, "its key of KMS may not be used: grant kms:Decrypt on the key, and kms:GenerateDataKey where objects are moved"
+			return "its key of KMS may not be used: grant kms:Decrypt on the key, and kms:GenerateDataKey where objects are moved", nil
 		}
-		return nil, "access is denied: grant " + c.right + " to the credentials that are used"
+		return "access is denied: grant " + c.right + " to the credentials that are used", nil
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "XAdminUserNotFound":
-		return nil, "the credentials are refused: check the access key, the secret and the session"
+		return "the credentials are refused: check the access key, the secret and the session", nil
 	case "RequestTimeTooSkewed":
-		return nil, "the clock of this machine is wrong: set it"
+		return "the clock of this machine is wrong: set it", nil
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "MovedPermanently", "TemporaryRedirect":
 		if region != "" {
-			return nil, "the bucket is in the region " + region + ": make the client with that one"
+			return "the bucket is in the region " + region + ": make the client with that one", nil
 		}
-		return nil, "the client has another region or endpoint than the bucket: make it with that of the bucket"
+		return "the client has another region or endpoint than the bucket: make it with that of the bucket", nil
 	case "InvalidObjectState":
-		return nil, "it is archived: restore it, or delete it"
+		return "it is archived: restore it, or delete it", nil
 	case "SlowDown", "ServiceUnavailable", "RequestLimitExceeded", "TooManyRequests":
-		return nil, "the store asks for fewer requests: it is tried again; spread the keys over more prefixes, or poll more rarely"
+		return "the store asks for fewer requests: it is tried again; spread the keys over more prefixes, or poll more rarely", nil
 	}
 	if strings.HasPrefix(code, "KMS.") {
-		return nil, "its key of KMS cannot be used: enable it, or restore it"
+		return "its key of KMS cannot be used: enable it, or restore it", nil
 	}
 	if status == http.StatusMovedPermanently && region != "" {
-		return nil, "the bucket is in the region " + region + ": make the client with that one"
+		return "the bucket is in the region " + region + ": make the client with that one", nil
 	}
-	return nil, ""
+	return "", nil
 }
 
 // details takes an error of the SDK apart. HEAD requests have no code but that of HTTP.

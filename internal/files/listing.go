@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -105,9 +106,7 @@ func (l *listing) candidates() []candidate {
 		all := uint8(1)<<len(l.opt.companions) - 1
 		l.entries = slices.DeleteFunc(l.entries, func(c candidate) bool { return l.beside[c.Name] != all })
 	}
-	if len(l.claimed) > 0 {
-		l.once()
-	}
+	l.once()
 	return l.entries
 }
 
@@ -121,22 +120,27 @@ func (l *listing) checked(members []Entry) bool {
 	return true
 }
 
-// once leaves one of a claimed file and one that came under its name meanwhile: that one waits.
+// once leaves one of what has the same name: a listing of a place that changes meanwhile may have a file twice, and a file that was
+// claimed goes before one that came under its name since. What the listing tells may then be of the other.
 func (l *listing) once() {
-	seen := map[string]bool{}
-	l.entries = slices.DeleteFunc(l.entries, func(c candidate) bool {
-		if l.claimed[c.Name] == "" {
-			return false
-		}
-		was := seen[c.Name]
-		seen[c.Name] = true
-		return was
-	})
-	for i := range l.entries {
-		if l.claimed[l.entries[i].Name] != "" {
-			l.entries[i].Info = nil // it may be that of the other
-		}
+	byName := func(a, b candidate) int { return cmp.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(l.entries, byName) {
+		slices.SortFunc(l.entries, byName)
 	}
+	n := 0
+	for _, c := range l.entries {
+		if l.claimed[c.Name] != "" {
+			c.Info = nil
+		}
+		if n > 0 && l.entries[n-1].Name == c.Name {
+			l.entries[n-1].Info = nil
+			continue
+		}
+		l.entries[n] = c
+		n++
+	}
+	clear(l.entries[n:])
+	l.entries = l.entries[:n]
 }
 
 // mostUnsound bounds how many unsound names of a listing are told.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -259,4 +260,39 @@ func TestAbsentFilesAreForgotten(t *testing.T) {
 			t.Error("a file of which nothing is known is remembered")
 		}
 	})
+}
+
+// TestListedTwice: a name that a listing has twice is one message.
+func TestListedTwice(t *testing.T) {
+	t.Parallel()
+	for _, exact := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newFake()
+			p.exact = exact
+			for _, n := range []string{"a", "b", "c"} {
+				p.put(n, n)
+			}
+			r := reader(t, p, Options{StableFor: -1})
+			r.place = &twice{p}
+			ms, keys := fetch(t, r, 3)
+			if !slices.Equal(keys, []string{"a", "b", "c"}) {
+				t.Fatalf("got %q", keys)
+			}
+			nothing(t, r, time.Minute)
+			settle(t, r, sources.Done, ms...)
+			nothing(t, r, time.Minute)
+			if n, err := r.opt.Count(func(each func([]Entry) error) error {
+				return each([]Entry{{Name: "x"}, {Name: "y"}, {Name: "x"}})
+			}); n != 2 || err != nil {
+				t.Errorf("counted %d, %v", n, err)
+			}
+		})
+	}
+}
+
+// twice has each name twice in a listing.
+type twice struct{ *fake }
+
+func (p *twice) List(ctx context.Context, each func([]Entry) error) error {
+	return p.fake.List(ctx, func(page []Entry) error { return errors.Join(each(page), each(page)) })
 }

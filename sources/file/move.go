@@ -68,7 +68,7 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 	if err != nil {
 		return err
 	}
-	if err := h.is(name, want); err != nil {
+	if err := h.is(name, want); err != nil { // before a folder is made
 		return err
 	}
 	to, err := d.folder(h, folder)
@@ -76,21 +76,30 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 		return err
 	}
 	defer to.close()
-	d.source.pause()
-	err = rename(h, name, to, as)
+	err = d.moveTaken(h, name, want, to, as)
 	if errors.Is(err, syscall.EXDEV) {
 		return d.copyOver(ctx, h, name, want, to, as)
 	}
-	if errors.Is(err, fs.ErrNotExist) && h.is(name, want) == nil {
-		return elsewhere(folder, err)
+	return err
+}
+
+// moveTaken takes a file and gives it another name, or its own one back.
+func (d *dir) moveTaken(h *handle, name string, want files.Info, to *handle, as string) error {
+	if to.has(as) {
+		return fs.ErrExist // before it is taken
 	}
+	own, err := d.take(h, name, want)
 	if err != nil {
-		return unfit(err)
+		return err
 	}
-	if to.is(as, want) != nil { // it was replaced between the check and the move
-		return errors.Join(rebalancer.ErrChanged, d.putBack(to, as, h, name))
+	err = d.source.ways.place(h, own, to, as)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		err = elsewhere(to.root.Name(), err)
+	}
+	return d.giveBack(h, own, name, unfit(err))
 }
 
 // copyOver moves a file to another device: a copy that is whole and on the disk gets its name, then the original goes.
@@ -103,7 +112,7 @@ func (d *dir) copyOver(ctx context.Context, h *handle, name string, want files.I
 		_ = to.root.Remove(temp)
 		return err
 	}
-	if err := rename(to, temp, to, as); err != nil {
+	if err := d.source.ways.place(to, temp, to, as); err != nil {
 		_ = to.root.Remove(temp)
 		return unfit(err)
 	}
@@ -111,8 +120,8 @@ func (d *dir) copyOver(ctx context.Context, h *handle, name string, want files.I
 	if err == nil {
 		err = d.remove(h, name, want)
 	}
-	if err != nil {
-		_ = to.root.Remove(as) // the original stays, so the copy goes
+	if err != nil && (errors.Is(err, rebalancer.ErrChanged) || h.is(name, want) == nil) {
+		_ = to.root.Remove(as) // the original stays, so the copy goes; where that is not certain, both may be there
 	}
 	return err
 }

@@ -5,7 +5,6 @@ package file
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -176,39 +175,5 @@ func TestNothingIsOverwritten(t *testing.T) {
 		if !strings.HasSuffix(p, ".csv") {
 			t.Errorf("%q lost its type", p)
 		}
-	}
-}
-
-func TestWaysToRename(t *testing.T) {
-	t.Parallel()
-	for what, way := range map[string]step{"at once": renameAtOnce, "by link": renameByLink, "over our own": renameOverOwn} {
-		from, to := t.TempDir(), t.TempDir()
-		src, err := os.Open(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer src.Close()
-		dst, err := os.Open(to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer dst.Close()
-		write(t, filepath.Join(from, "a"), "new")
-		write(t, filepath.Join(to, "a"), "old")
-		move := func(as string) error { return renameAt(way, int(src.Fd()), "a", int(dst.Fd()), as) }
-		if err := move("a"); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: onto another file: %v", what, err)
-		}
-		want(t, from, "new")
-		want(t, to, "old")
-		if err := move("b"); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-		want(t, from)
-		want(t, to, "old", "new")
-		if err := move("c"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: of nothing: %v", what, err)
-		}
-		want(t, to, "old", "new")
 	}
 }

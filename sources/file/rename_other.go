@@ -3,19 +3,22 @@
 package file
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 )
 
-// rename moves a file between directories and fails with fs.ErrExist rather than overwrite: a second link to the file
-// takes the new name.
-func rename(from *handle, name string, to *handle, as string) error {
-	if err := os.Link(filepath.Join(from.root.Name(), name), filepath.Join(to.root.Name(), as)); err != nil {
-		return err
+// kernel is how names change on other systems.
+func kernel() ways {
+	path := func(h *handle, name string) string { return filepath.Join(h.root.Name(), name) }
+	return ways{
+		over: func(from *handle, name string, to *handle, as string) error {
+			return os.Rename(path(from, name), path(to, as))
+		},
+		fresh: func(*handle, string, *handle, string) error { return errors.ErrUnsupported },
+		link: func(from *handle, name string, to *handle, as string) error {
+			return os.Link(path(from, name), path(to, as))
+		},
+		unlink: func(h *handle, name string) error { return h.root.Remove(name) },
 	}
-	if err := from.root.Remove(name); err != nil {
-		_ = to.root.Remove(as)
-		return err
-	}
-	return nil
 }

@@ -46,6 +46,7 @@ type Source struct {
 	settings
 	copy  func(io.Writer, io.Reader) (int64, error) // io.Copy, or a fault in tests
 	pause func()                                    // between a check and what it is for; tests change files there
+	ways  ways                                      // the kernel's, or faults in tests
 
 	mu      sync.Mutex
 	closed  bool
@@ -59,7 +60,8 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, pause: func() {}, readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(),
+		readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
 }
 
 // Names makes the names canonical: paths relative to the root, without "./", "//" and a slash at the end. It refuses

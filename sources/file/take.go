@@ -5,27 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
 )
 
-// A deletion takes the file away under a name of our own first and looks at what it took: a check of the name and a
-// deletion of the name would lose the file of a writer who replaces it in between. What a crash leaves under such a name
-// is put back by the next Reader.
+// A file is taken away under a name of our own before it is deleted, moved or renamed, and looked at again: a check of the
+// name and a deletion of the name would lose the file of a writer who replaces it in between. What a crash leaves under
+// such a name is put back by the next Reader.
 const (
 	takenPrefix = ".rebalancer-taken-"
 	// takenFor is how long a taken name may be somebody's deletion that is under way.
 	takenFor = time.Minute
 )
 
-// takenName carries the time and the name, as far as it fits.
-func takenName(name string, now time.Time) string {
+// tail is how much of the end of a long name stays in a taken name: its type, and by that which files belong together.
+const tail = 40
+
+// takenName carries the time and the name, within most bytes: a long name loses some of its middle.
+func takenName(name string, now time.Time, most int) string {
 	mark := takenPrefix + strconv.FormatInt(now.Unix(), 36) + "-" + rand.Text()[:10] + "-"
-	return mark + files.Cut(name, files.MaxName-len(mark))
+	if room := most - len(mark); len(name) > room {
+		end := name[len(name)-tail:]
+		for i := 1; i < utf8.UTFMax && !utf8.RuneStart(end[0]) && utf8.ValidString(name); i++ {
+			end = end[1:]
+		}
+		name = files.Cut(name, room-len(end)) + end
+	}
+	return mark + name
 }
 
 // parseTaken undoes takenName.
@@ -38,33 +51,67 @@ func parseTaken(taken string) (name string, at time.Time, ok bool) {
 	return parts[2], time.Unix(sec, 0), err == nil
 }
 
-// remove deletes a file that is the one wanted.
-func (d *dir) remove(h *handle, name string, want files.Info) error {
+// take gives a file that is the one wanted a name of our own, which it returns. After an error the file has its name, or
+// the error says where it is.
+func (d *dir) take(h *handle, name string, want files.Info) (own string, err error) {
 	if err := h.is(name, want); err != nil {
-		return err
+		return "", err
 	}
 	d.source.pause()
-	taken := takenName(name, time.Now())
-	if err := rename(h, name, h, taken); err != nil {
-		return err
+	own = takenName(name, time.Now(), files.MaxName)
+	err = d.source.ways.over(h, name, h, own)
+	if errors.Is(err, syscall.ENAMETOOLONG) { // some take less; a name as long as the file's fits
+		own = takenName(name, time.Now(), max(len(name), 2*tail+len(own)-len(name)))
+		err = d.source.ways.over(h, name, h, own)
 	}
-	if h.is(taken, want) != nil {
-		return errors.Join(rebalancer.ErrChanged, d.putBack(h, taken, h, name))
+	if err != nil && !h.has(own) {
+		return "", &os.LinkError{Op: "rename", Old: name, New: own, Err: err}
 	}
-	return h.root.Remove(taken)
+	if err := h.is(own, want); err != nil { // it was replaced between the check and the rename
+		if errors.Is(err, fs.ErrNotExist) && h.has(own) { // by what is no regular file
+			err = rebalancer.ErrChanged
+		}
+		return "", d.giveBack(h, own, name, err)
+	}
+	return own, nil
 }
 
-// putBack gives a file that was taken by mistake its name again, or one like it when that has been taken meanwhile.
-func (d *dir) putBack(from *handle, taken string, h *handle, name string) error {
-	as, err := files.Free(name, func(as string) error { return rename(from, taken, h, as) })
+// remove deletes a file that is the one wanted.
+func (d *dir) remove(h *handle, name string, want files.Info) error {
+	own, err := d.take(h, name, want)
+	if err != nil {
+		return err
+	}
+	if err := d.source.ways.unlink(h, own); err != nil && !h.lacks(own) {
+		return d.giveBack(h, own, name, err)
+	}
+	return nil
+}
+
+// giveBack puts a file back after an error, which it returns. An error that says that the file has changed, or is not
+// there, settles it; so it is hidden where the file could not be put back.
+func (d *dir) giveBack(h *handle, own, name string, why error) error {
+	as, err := d.putBack(h, own, name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q changed, was moved to %q, and cannot be put back: %w", name, taken, err)
+		return fmt.Errorf("%v; then: %v", why, err)
+	case as != name:
+		return rebalancer.ErrChanged // another has its name: it comes again, whatever this error was
+	}
+	return why
+}
+
+// putBack gives a file that was taken its name again, or one like it when that has been taken meanwhile.
+func (d *dir) putBack(h *handle, own, name string) (as string, err error) {
+	as, err = files.Free(name, func(as string) error { return d.source.ways.place(h, own, h, as) })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%q is %q now, and cannot be put back: %w", name, own, err)
 	case as != name:
 		d.source.logger.Warn("file changed while it was worked and its name is taken; it comes again under another name",
 			"resource", d.resource, "file", name, "name", as)
 	}
-	return nil
+	return as, nil
 }
 
 // restore puts back what a crash left taken.
@@ -74,7 +121,7 @@ func (d *dir) restore(h *handle, taken []string) {
 		if !ok || time.Since(at) < takenFor {
 			continue
 		}
-		if err := d.putBack(h, t, h, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := d.putBack(h, t, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.source.logger.Warn("file that a crash left half deleted cannot be put back",
 				"resource", d.resource, "file", t, "error", err)
 		}

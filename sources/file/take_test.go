@@ -49,10 +49,10 @@ func TestHalfDeleted(t *testing.T) {
 	top := root(t)
 	in := filepath.Join(top, "in")
 	long := time.Now().Add(-2 * takenFor)
-	write(t, filepath.Join(in, takenName("a-b.csv", long)), "1")
-	write(t, filepath.Join(in, takenName("b.csv", long)), "2")
+	write(t, filepath.Join(in, takenName("a-b.csv", long, files.MaxName)), "1")
+	write(t, filepath.Join(in, takenName("b.csv", long, files.MaxName)), "2")
 	write(t, filepath.Join(in, "b.csv"), "3")
-	write(t, filepath.Join(in, takenName("c.csv", time.Now())), "being deleted by somebody")
+	write(t, filepath.Join(in, takenName("c.csv", time.Now(), files.MaxName)), "being deleted by somebody")
 	write(t, filepath.Join(in, takenPrefix+"strange"), "not ours")
 	cfg := quick(top)
 	cfg.Ignore = []string{} // not even hidden names
@@ -76,14 +76,16 @@ func TestHalfDeleted(t *testing.T) {
 
 func TestTakenNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a", "-", "a-b-c", "\xff", strings.Repeat("ä", 127), strings.Repeat("x", 255)} {
-		taken := takenName(name, time.Now())
+	long := strings.Repeat("ä", 105)
+	for name, want := range map[string]string{
+		"a": "a", "-": "-", "a-b-c": "a-b-c", "\xff": "\xff", long: long,
+		strings.Repeat("ä", 120) + "x.csv.done": strings.Repeat("ä", 89) + strings.Repeat("ä", 15) + "x.csv.done",
+		strings.Repeat("x", 250) + ".csv":       strings.Repeat("x", 219-4) + ".csv",
+	} {
+		taken := takenName(name, time.Now(), files.MaxName)
 		got, at, ok := parseTaken(taken)
-		if len(taken) > files.MaxName || !ok || !strings.HasPrefix(name, got) || time.Since(at) > time.Minute {
-			t.Errorf("%q became %q, %q, %v", name, taken, got, at)
-		}
-		if len(name) < 200 && got != name {
-			t.Errorf("%q became %q", name, got)
+		if len(taken) > files.MaxName || !ok || got != want || time.Since(at) > time.Minute {
+			t.Errorf("%q became %q, %q, %v; want %q", name, taken, got, at, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ const (
 	format    = 1
 	maxName   = 1024 // bytes of a name
 	maxValue  = 64 << 10
-	maxHead   = 4 << 10
+	maxHead   = 32 << 10
 	trailer   = 4 // bytes of the checksum at a value's end
 	kindList  = 'n'
 	kindHead  = 'h'

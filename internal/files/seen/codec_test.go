@@ -28,7 +28,7 @@ func samples() []*entry {
 func sampleHead() *head {
 	return &head{
 		fence: 1_790_000_000_000_000, nonce: 0xfedcba9876543210, seq: 300, listed: 1_790_000_000, names: 123_456, next: 70_000,
-		chunks: []chunkRef{{number: 69_999, count: 3, sum: 7, first: "\x00"}, {3, 65_536, math.MaxUint32, "orders-2026"}, {4, 1, 0, "orders-2027"}},
+		chunks: []chunkRef{{number: 69_999, count: 3, sum: 7}, {3, 65_536, math.MaxUint32}, {4, 1, 0}},
 	}
 }
 

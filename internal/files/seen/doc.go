@@ -16,8 +16,8 @@
 //
 // # What is stored
 //
-// All keys begin with Prefix. The head, at most 4 KB, has the format, the fence, the last plausible listing, and the chunks:
-// number, first name, count and checksum. A chunk, at most 64 KB, has names in the order of their bytes, each without what it
+// All keys begin with Prefix. The head, at most 32 KB, has the format, the fence, the last plausible listing, and the chunks
+// in the order of their names: number, count and checksum. A chunk, at most 64 KB, has names in the order of their bytes, each without what it
 // shares with the one before, with identity and outcome. The journal, at most 64 KB, has what was settled since the chunks
 // were written, 256 names at most, in the same form.
 //
@@ -29,6 +29,9 @@
 // One write of at most 64 KB for each call of Settle, and a call waits until 200 ms after the last write unless it brings 100
 // settlements. For each 256 settlements one rewrite of the chunks that they touch: one or two where names ascend, all of them
 // where names are random. All names are in memory, in about 60 bytes and the name itself;
-// 200,000 are read in a fraction of a second. The head has room for names that share nothing up to some 75 bytes each; longer ones
-// that share little reach the limit (ErrFull) before 200,000.
+// 200,000 are read in a fraction of a second.
+//
+// The chunks of one head have at least 80 MB of names together: 200,000 of 400 bytes that share nothing with the ones beside them, or
+// 75,000 of the longest; what names share with the one before, as those of one folder do, is not counted. A resource whose names are
+// longer is full (ErrFull) before it has 200,000. Room counts each name that is to come as one of the longest.
 package seen

@@ -17,11 +17,18 @@ type head struct {
 	chunks []chunkRef
 }
 
-// chunkRef is a chunk as the head has it.
+// chunkRef is a chunk as the head has it. Chunks are in the order of their names, which the head does not have: however long those
+// are, it has room for as many chunks.
 type chunkRef struct {
 	number, count, sum uint32
-	first              string // above the last name of the chunk before, at or below the first of this one
 }
+
+const (
+	mostFixed = 64 // bytes of a head without chunks
+	mostRef   = 12 // bytes of a chunk in it
+	// maxChunks is how many chunks a head can have.
+	maxChunks = (maxHead - mostFixed) / mostRef
+)
 
 func (h *head) bytes() []byte {
 	b := []byte{format, kindHead}
@@ -30,13 +37,10 @@ func (h *head) bytes() []byte {
 	for _, v := range []uint64{h.seq, uint64(h.listed), uint64(h.names), uint64(h.next)} {
 		b = binary.AppendUvarint(b, v)
 	}
-	last := ""
 	for _, c := range h.chunks {
-		b = appendName(b, sharedPrefix(last, c.first), c.first)
 		b = binary.AppendUvarint(b, uint64(c.number))
 		b = binary.AppendUvarint(b, uint64(c.count))
 		b = binary.BigEndian.AppendUint32(b, c.sum)
-		last = c.first
 	}
 	return seal(b)
 }
@@ -54,20 +58,14 @@ func parseHead(b []byte) (*head, error) {
 		names:  uint32(p.uvarint(math.MaxUint32, "the size of the last listing")),
 		next:   uint32(p.uvarint(math.MaxUint32, "the next chunk")),
 	}
-	var last []byte
 	for len(p.b) > 0 && p.err == nil {
-		before := string(last)
-		last = p.name(last)
 		c := chunkRef{
-			first:  string(last),
 			number: uint32(p.uvarint(math.MaxUint32, "the number of a chunk")),
 			count:  uint32(p.uvarint(maxValue, "the count of a chunk")),
 			sum:    binary.BigEndian.Uint32(p.take(4, "the checksum of a chunk")),
 		}
 		switch {
 		case p.err != nil:
-		case c.first <= before:
-			p.fail("chunk %d begins with %.50q, the one before with %.50q", c.number, c.first, before)
 		case c.count == 0 || c.number >= h.next:
 			p.fail("chunk %d has %d names, and the next number is %d", c.number, c.count, h.next)
 		}

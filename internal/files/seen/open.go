@@ -33,7 +33,7 @@ func Open(ctx context.Context, cp rebalancer.Checkpoint, o Options) (*State, err
 	}
 	s := &State{
 		cp: v, opt: o, writing: make(chan struct{}, 1), lastTidy: time.Now(), tried: map[uint64]*rewrite{},
-		returned: map[string]bool{},
+		returned: map[string]bool{}, chunksMost: maxChunks,
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -102,14 +102,13 @@ func parse(values map[string][]byte) (*stored, error) {
 		return s, fmt.Errorf("%w: it has no head; delete the keys below %q of the resource's checkpoint if every file may be worked again", ErrDamaged, Prefix)
 	}
 	before := ""
-	for i, c := range s.head.chunks {
+	for _, c := range s.head.chunks {
 		l, err := c.leaf(values)
 		if err != nil {
 			return s, err
 		}
-		next := len(s.head.chunks) == i+1
-		if l.first() < c.first || l.first() <= before || !next && l.last() >= s.head.chunks[i+1].first {
-			return s, fmt.Errorf("%w: the names of chunk %d are not those that the head has", ErrDamaged, c.number)
+		if l.first() <= before {
+			return s, fmt.Errorf("%w: the names of chunk %d do not come after those of the one before", ErrDamaged, c.number)
 		}
 		before = l.last()
 		s.leaves = append(s.leaves, l)
@@ -170,7 +169,7 @@ func (s *State) take(ctx context.Context, from *stored) error {
 		return err
 	}
 	s.headV, s.jourV, s.next = versions[keyHead], from.jourV, h.next
-	s.seq, s.applied, s.headSize = 1, 1, len(changes[keyHead])
+	s.seq, s.applied = 1, 1
 	s.names, s.listedOld = int(h.names), int(h.names)
 	if h.listed != 0 {
 		s.listed = time.Unix(int64(h.listed), 0)

@@ -8,6 +8,8 @@ import (
 const (
 	fill  = 60 << 10 // bytes at which a chunk is full
 	small = 16 << 10 // bytes below which one is joined with its neighbour
+
+	mostRecord = 36 // bytes of an entry without its name
 )
 
 // rewrite is the leaves with changes worked in. Leaves that nothing changed are the old ones.

@@ -25,7 +25,6 @@ const (
 
 	journalMost = 256 // names
 	paceMost    = 100 // settlements that do not wait for others
-	headMargin  = 256 // bytes of the head that must be free for more names
 )
 
 func chunkKey(number uint32) string { return prefixChunk + strconv.FormatUint(uint64(number), 10) }
@@ -64,9 +63,10 @@ type State struct {
 	broken  error               // another State has taken over
 	lastPut time.Time
 
+	chunksMost int // maxChunks, but in tests
+
 	mu sync.Mutex // guards the rest; never held across a call of the store
 	table
-	headSize  int
 	listing   uint32          // the number of the last listing that began
 	listed    time.Time       // when the last plausible one ended; zero for never
 	names     int             // that it had
@@ -94,14 +94,19 @@ func (s *State) Len() int {
 	return s.count
 }
 
-// Room returns how many names that are not known can still be settled.
+// Room returns how many names that are not known can still be settled, however long they are.
 func (s *State) Room() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.headSize > maxHead-headMargin {
-		return 0
+	// Chunks are divided when they are full, so they can all be half empty before the head has no room for more.
+	free := s.chunksMost * (fill / 2)
+	for _, l := range s.leaves {
+		free -= l.size
 	}
-	return max(0, s.opt.Most-s.count)
+	for name := range s.young {
+		free -= len(name) + mostRecord
+	}
+	return max(0, min(s.opt.Most-s.count, free/(maxName+mostRecord)))
 }
 
 // Full is the error of a resource that has no room.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,27 +147,99 @@ func TestFull(t *testing.T) {
 	same(t, "the store", contents(t, store), inMemory(t, s))
 }
 
-// TestHeadIsFull: names that share nothing and are as long as can be fill the head first; nothing is lost then either.
+// TestHeadIsFull: what Room says can be settled is, whatever the names are and however they come; then what is known still is.
 func TestHeadIsFull(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	store := checkpointtest.New()
+	s := open1(t, store)
+	s.chunksMost = 24
+	var known []string
+	for room := s.Room(); room > 0; room = s.Room() {
+		var batch []Settlement
+		for i := range min(room, 1+rng.IntN(200)) {
+			at := fmt.Sprintf("%09d", rng.IntN(1e9)) + strings.Repeat("x", 800)
+			batch = append(batch, Settlement{at + "1", done(uint64(i))}, Settlement{at + "2", done(1)})
+		}
+		batch = batch[:min(room, len(batch))]
+		for _, x := range batch {
+			known = append(known, x.Name)
+		}
+		settle(t, s, batch...)
+		if len(s.leaves) > s.chunksMost {
+			t.Fatalf("%d chunks", len(s.leaves))
+		}
+	}
+	if len(known) < 24*fill/2/900-journalMost {
+		t.Errorf("full after %d names", len(known))
+	}
+	for range 20 {
+		var batch []Settlement
+		for range 300 {
+			batch = append(batch, Settlement{known[rng.IntN(len(known))], Record{ID: 1, Attempts: rng.Uint32(), Next: later(time.Hour)}})
+		}
+		settle(t, s, batch...)
+	}
+	same(t, "the store", contents(t, store), inMemory(t, s))
+}
+
+// TestHalfEmptyChunks: before the head has no room for more chunks, those that are far from full are filled.
+func TestHalfEmptyChunks(t *testing.T) {
 	t.Parallel()
 	store := checkpointtest.New()
 	s := open1(t, store)
-	var err error
-	n := 0
-	for ; err == nil; n += 2000 {
-		var batch []Settlement
-		for i := n; i < n+2000; i++ {
-			batch = append(batch, Settlement{fmt.Sprintf("%06d", i) + strings.Repeat("x", 900), done(uint64(i))})
+	at := 100_000
+	descend := func() {
+		batch := make([]Settlement, 120) // more than a journal takes
+		for i := range batch {
+			at--
+			batch[i] = Settlement{fmt.Sprintf("%06d", at) + strings.Repeat("y", 600), done(uint64(i))}
 		}
-		if room := s.Room(); room == 0 {
-			break
-		}
-		err = s.Settle(t.Context(), batch)
+		settle(t, s, batch...)
 	}
-	if err != nil && !errors.Is(err, ErrFull) || n < 5000 {
-		t.Fatalf("after %d names: %v", n, err)
+	for range 20 {
+		descend()
+	}
+	size := 0
+	for _, l := range s.leaves {
+		size += l.size
+	}
+	if s.chunksMost = size/fill + 3; s.chunksMost >= len(s.leaves) {
+		t.Fatalf("%d chunks are as full as they can be", len(s.leaves))
+	}
+	descend()
+	if len(s.leaves) > s.chunksMost {
+		t.Errorf("%d chunks, at most %d are possible", len(s.leaves), s.chunksMost)
 	}
 	same(t, "the store", contents(t, store), inMemory(t, s))
+	wantErr(t, "more than there can be", func() error {
+		s.chunksMost = 3
+		return s.Settle(t.Context(), numbered(0, 300))
+	}(), ErrFull)
+	same(t, "the store", contents(t, store), inMemory(t, s))
+}
+
+// TestLongPrefixes: a head does not have names, so those that share a lot by twos and nothing beside that take no more of it.
+func TestLongPrefixes(t *testing.T) {
+	t.Parallel()
+	store := checkpointtest.New()
+	s := open1(t, store)
+	for n := 0; n < 16_000; n += 4000 {
+		var batch []Settlement
+		for i := n; i < n+4000; i++ {
+			batch = append(batch, Settlement{fmt.Sprintf("%06d%s%d", i/2, strings.Repeat("x", 800), i), done(uint64(i))})
+		}
+		settle(t, s, batch...)
+	}
+	if size := len(store.Values()[keyHead]); size > maxHead || s.Len() != 16_000 || s.Room() == 0 {
+		t.Errorf("%d names, a head of %d bytes", s.Len(), size)
+	}
+	if len((&head{fence: math.MaxInt64, nonce: 1, seq: math.MaxUint64, listed: math.MaxUint32, names: math.MaxUint32, next: math.MaxUint32,
+		chunks: slices.Repeat([]chunkRef{{math.MaxUint32, maxValue, 1}}, maxChunks)}).bytes()) > maxHead {
+		t.Error("a head with all chunks is too long")
+	}
 }
 
 func TestRefusesWhatItCannotRemember(t *testing.T) {

@@ -121,8 +121,3 @@ func compact(entries []entry) []entry {
 	}
 	return out
 }
-
-// separator is the shortest string above before and not above first.
-func separator(before, first string) string {
-	return first[:sharedPrefix(before, first)+1]
-}

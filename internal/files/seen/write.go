@@ -92,7 +92,7 @@ func (s *State) resolve(ctx context.Context) error {
 		return s.broken
 	}
 	if h.seq != s.applied {
-		s.adopt(w, h.seq, len(now[keyHead].Value))
+		s.adopt(w, h.seq)
 	}
 	s.headV, s.jourV, s.unsure = now[keyHead].Version, now[keyJournal].Version, false
 	return nil
@@ -193,28 +193,29 @@ func (s *State) rewrite(ctx context.Context, puts []*entry, drop func(*entry) bo
 	}
 	s.mu.Lock()
 	w := rewriteLeaves(s.leaves, change{puts, drop, touch})
+	if len(w.leaves) > s.chunksMost { // many are far from full
+		w = rewriteLeaves(s.leaves, change{puts, drop, func(*leaf) bool { return true }})
+	}
 	h := head{fence: s.opt.Fence, nonce: s.nonce, names: uint32(s.names)}
 	if !s.listed.IsZero() {
 		h.listed = uint32(s.listed.Unix())
 	}
 	s.mu.Unlock()
+	if len(w.leaves) > s.chunksMost {
+		return s.Full()
+	}
 	orphans := slices.Clone(s.trash)
 	for _, l := range w.fresh {
 		l.number = s.next
 		s.next++
 	}
 	h.next = s.next
-	before := ""
 	for _, l := range w.leaves {
-		h.chunks = append(h.chunks, chunkRef{l.number, uint32(len(l.entries)), l.sum, separator(before, l.first())})
-		before = l.last()
+		h.chunks = append(h.chunks, chunkRef{l.number, uint32(len(l.entries)), l.sum})
 	}
 	s.seq++
 	h.seq = s.seq
 	value := h.bytes()
-	if len(value) > maxHead {
-		return s.Full()
-	}
 	if err := s.putChunks(ctx, w); err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (s *State) rewrite(ctx context.Context, puts []*entry, drop func(*entry) bo
 		return err
 	}
 	s.headV, s.jourV, s.trash, s.listedOld = versions[keyHead], 0, nil, int(h.names)
-	s.adopt(w, s.seq, len(value))
+	s.adopt(w, s.seq)
 	return nil
 }
 
@@ -252,7 +253,7 @@ func (s *State) putChunks(ctx context.Context, w *rewrite) error {
 }
 
 // adopt makes a rewrite that the store has the state in memory.
-func (s *State) adopt(w *rewrite, seq uint64, size int) {
+func (s *State) adopt(w *rewrite, seq uint64) {
 	kept := make(map[uint32]bool, len(w.fresh))
 	for _, l := range w.fresh {
 		kept[l.number] = true
@@ -283,5 +284,4 @@ func (s *State) adopt(w *rewrite, seq uint64, size int) {
 			s.put(&e)
 		}
 	}
-	s.headSize = size
 }

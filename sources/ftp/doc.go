@@ -37,7 +37,17 @@
 //
 // # SFTP
 //
-// The server must show a host key that is known; see SSH.
+// The server must show a host key that is known, by a file of known hosts or by its fingerprint; see SSH. There is no way to leave
+// that out. One that is another than before is an error that names both. Login is by a key, by the keys of an agent, or by a
+// password, which answers keyboard-interactive too. Secrets are read anew for each login and are in no error.
+//
+// Directories come by the pages that the server sends (OpenSSH: 100 names), so that a big one needs no more memory than a small
+// one. A file is read by up to 64 requests of 32 KiB that are under way at once, 2 MiB for each file that is open. The protocol has no
+// deadlines: a connection whose server does not answer within Config.Timeout, or whose context ends, is closed.
+//
+// A move is the rename that refuses a target. OpenSSH does so for sure; other servers are asked first whether the name is free.
+// Links are no messages and are not followed: what was opened is compared with what the name had. The end of a file that became
+// shorter while it was read comes without an error over SFTP; it is ErrChanged here, as a file that grew or was replaced is.
 //
 // # Limits
 //

@@ -16,6 +16,16 @@
 // device may leave a hidden .rebalancer-*.part in its folder, which nobody reads. A move to another device is a copy that
 // is on the disk before the original goes.
 //
+// # Shares
+//
+// Polling is all that is needed on NFS and CIFS. A share that is unmounted leaves an empty directory, or none, in its place;
+// the source knows that by the device and says that the share is not mounted, rather than that there are no files or no
+// directory, and what is in hand stays so until the share is back. It knows the device since it first opened the
+// directory: one that was not mounted then looks empty. So let resources be directories inside of the share, not its mount
+// point: then an unmounted share is a missing directory, which is reported.
+//
+// Up to four files are settled at a time, since a share answers slowly.
+//
 // # Two groups on one directory
 //
 // Two groups that do not know of each other are both given the files of a directory, until one of them settles. On Linux

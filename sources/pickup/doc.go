@@ -7,12 +7,39 @@
 //
 // A file is delivered when it is whole, as far as that can be known. From outside, an upload that pauses looks like one
 // that has ended: StableFor and MinAge tell the two apart only while the pause is shorter. An upload that may pause for
-// longer needs a sign by the sender: a rename when it is complete (from a name that Ignore has) or a done-file.
+// longer needs a sign by the sender: a rename when it is complete (from a name that Ignore has), a done-file or a
+// checksum file; TriggerFile says so of all files at once.
 // A done-file that is older than its file counts for nothing: it was written for what had the name before, and is left when a
 // process dies between the file and its done-file, or when a file that stays is written anew. So a sender that gives
 // its files times of the past must not use a name again, or take the old done-file away before.
 // What is read is held against what was listed: a body ends without an error only if the file has the length it
-// was listed with and has not changed.
+// was listed with and has not changed; with a checksum file, only if it has that checksum too, else with ErrChecksum.
+//
+// # Files that belong together
+//
+// Set makes a message of several files: Message.Open reads the one that leads, Message.Members has the others. Nothing of a set
+// is deleted or moved if one of its files has changed meanwhile: it comes again as what it is now. The files leave one after
+// the other, the leader last, so what a crash in between leaves is a leader without its members, which waits: a new member
+// of that name would make it a message again. Names that are not used again avoid that.
+//
+// A trigger file is removed when all that it released is settled. A process that dies before finds it again, and with it
+// whatever is there by then; so a sender begins the next round when it is gone. A file is out of a round when it was settled
+// or a look has shown that it is gone, not because a listing lacks it.
+//
+// # Names
+//
+// A name is used as the server gives it, control characters and invalid UTF-8 included. One that would lead out of its folder
+// ("..", a slash, a zero byte) is reported to the Logger and left alone. Where a folder cannot take a name, its odd bytes are
+// written as % and two digits. Nothing is overwritten, also not by names that differ in case alone. Names that begin with
+// .rebalancer- are ours and never messages.
+//
+// # Failures
+//
+// What failed is tried again; what is given up goes where OnFailure says, with the reason in a file beside it. Without
+// OnFailure it stays and is tried again, more and more slowly. To stop a resource at the first file that is given up is the
+// group's choice (group.Retry, Exhausted: group.Stop); with StrictOrder a file that is not ready holds up those after it.
+//
+// A listing that lacks what was there proves nothing: attempts and pauses of its files are remembered for an hour.
 //
 // # Files that stay
 //

@@ -7,6 +7,7 @@ source_drivers() {
 	gotest "sources: RabbitMQ $(versions rabbitmq-server rabbitmq-server)" $race -timeout 1h -parallel 8 ./sources/rabbitmq
 	gotest "sources: SQS, played by fauxqs and a fake" $race -timeout 1h -parallel 8 ./sources/sqs/...
 	gotest "sources: S3, played by versitygw and a small store" $race -timeout 1h -parallel 8 ./sources/s3 ${SOAK:+-soak}
+	gotest "sources: FTP, FTPS and SFTP, over vsftpd, proftpd, pure-ftpd and OpenSSH" $race -timeout 1h -parallel 8 ./sources/ftp
 	unset CGO_ENABLED
 	gotest "sources: the program of the README, over RabbitMQ and Redis" -timeout 10m ./examples/queues
 }
@@ -16,5 +17,5 @@ if need_servers; then
 	gotest "sources: files under faults, directories, FTP, SFTP and S3 over Redis" -timeout 12h -parallel 16 ./integration/files -seed="$SEED" ${SOAK:+-soak}
 	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else
-	missing "sources: RabbitMQ, SQS, S3" "scripts/servers.sh could not install the servers"
+	missing "sources: RabbitMQ, SQS, S3, FTP" "scripts/servers.sh could not install the servers"
 fi

@@ -8,12 +8,17 @@ import (
 	"io/fs"
 	"path"
 	"sync"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
 )
 
-// resumes bounds how often in a row a read goes on over another connection without a byte coming.
-const resumes = 3
+const (
+	// resumes bounds how often in a row a read goes on over another connection without a byte coming.
+	resumes = 4
+	// resumePause is the time before the second of them; it doubles.
+	resumePause = 200 * time.Millisecond
+)
 
 // content is a file that is being read. When its connection breaks, another one goes on where it was, if the file is still
 // the same.
@@ -165,10 +170,19 @@ func (c *content) finish() {
 	}
 }
 
-// retry reports whether to go on over another connection.
+// retry reports whether to go on over another connection, at once or after a pause.
 func (c *content) retry() bool {
 	c.failed++
-	return c.failed <= resumes && c.ctx.Err() == nil
+	if c.failed > resumes {
+		return false
+	}
+	if c.failed > 1 {
+		select {
+		case <-time.After(resumePause << (c.failed - 2)):
+		case <-c.ctx.Done():
+		}
+	}
+	return c.ctx.Err() == nil
 }
 
 // drop gives up the connection.

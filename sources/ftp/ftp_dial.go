@@ -30,7 +30,7 @@ func (c Config) ftpDialer(t target) (dialer, []error) {
 		t.user = "anonymous"
 	}
 	if !carries(t.user) {
-		errs = append(errs, errors.New("User holds a byte that FTP cannot carry"))
+		errs = append(errs, errors.New("the field User holds a byte that FTP cannot carry"))
 	}
 	s := ftpServer{target: t, trustPassive: c.TrustPassiveAddress, ignoreUnique: c.IgnoreUnique}
 	if t.scheme == "ftps" {

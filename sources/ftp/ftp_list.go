@@ -45,6 +45,7 @@ func (c *ftpConn) list(ctx context.Context, dir string, each func([]entry) error
 			if err := c.enter(what, dir); err != nil {
 				return err
 			}
+			return &answer{what: what, text: err.Error(), err: fs.ErrPermission}
 		}
 		if err != nil || seen || c.mlst || c.plain {
 			return err
@@ -67,10 +68,11 @@ func (c *ftpConn) enter(what, dir string) error {
 	if err = judge(what, err); !errors.As(err, &given) {
 		return err
 	}
-	if given.err == nil && c.gone(dir) || errors.Is(given.err, fs.ErrNotExist) {
-		given.err = fmt.Errorf("%w: %w", sources.ErrGone, fs.ErrNotExist)
-	} else if given.err == nil {
+	if given.err == nil || errors.Is(given.err, fs.ErrNotExist) { // proftpd says so too when one above may not be entered
 		given.err = fs.ErrPermission
+		if c.gone(dir) {
+			given.err = fmt.Errorf("%w: %w", sources.ErrGone, fs.ErrNotExist)
+		}
 	}
 	return given
 }
@@ -86,7 +88,7 @@ func (c *ftpConn) gone(dir string) bool {
 		return code(err) == replyFailed && c.gone(above)
 	}
 	any, found := false, false
-	_, err := c.lists(func(page []entry) error {
+	whole, err := c.lists(func(page []entry) error {
 		for _, e := range page {
 			any = true
 			found = found || e.name == name && e.kind != regular
@@ -94,7 +96,7 @@ func (c *ftpConn) gone(dir string) bool {
 		return nil
 	})
 	hidden := strings.HasPrefix(name, ".") && !c.mlst
-	return err == nil && any && !found && !hidden
+	return err == nil && (c.mlst || whole || any) && !found && !hidden
 }
 
 // lists passes the entries of the directory that is worked. seen: the listing had a line for the directory itself, so that

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path"
 	"strings"
@@ -154,8 +155,11 @@ func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 
 func (s *Source) isDirectory(ctx context.Context, r remote, resource string) error {
 	e, err := r.stat(ctx, s.at(r, resource))
+	if errors.Is(err, fs.ErrNotExist) { // or it may not be entered: a listing finds out
+		return missing(r.list(ctx, s.at(r, resource), func([]entry) error { return nil }))
+	}
 	if err != nil {
-		return missing(err)
+		return err
 	}
 	if e.kind == regular {
 		return &answer{what: fmt.Sprintf("look at %q", s.at(r, resource)), text: "it is not a directory", err: sources.ErrGone}

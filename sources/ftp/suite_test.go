@@ -77,6 +77,9 @@ func config(tb testing.TB, s *testserver.FTP) (Config, string) {
 	return at(tb, s, s.Addr(), "//home/"+name), root
 }
 
+// atHome is a configuration without a root of its own.
+func atHome(tb testing.TB, s *testserver.FTP) Config { return at(tb, s, s.Addr(), "//home") }
+
 // at is a configuration for a server that is reached at an address.
 func at(tb testing.TB, s *testserver.FTP, addr, path string) Config {
 	tb.Helper()

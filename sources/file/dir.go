@@ -36,6 +36,9 @@ type handle struct {
 	root *os.Root
 	self *os.File // carries the lock
 	id   fs.FileInfo
+
+	users int  // of dir.mu: calls that are at work in it
+	left  bool // of dir.mu: the last of them closes it
 }
 
 // open opens a directory below the root, unless the share that it was on is gone.
@@ -76,7 +79,7 @@ func (s *Source) openDir(resource string) (*handle, error) {
 		self.Close()
 		return nil, err
 	}
-	return &handle{root, self, id}, nil
+	return &handle{root: root, self: self, id: id}, nil
 }
 
 // missing says ErrGone for what does not exist or is no directory.
@@ -124,22 +127,40 @@ func (d *dir) refresh() error {
 	}
 	d.warned = otherGroup
 	if h != d.cur {
-		if d.cur != nil {
-			d.cur.close()
-		}
+		d.leave()
 		d.cur = h
 	}
 	d.doubt = false
 	return nil
 }
 
+// handle is the directory that is open now, which stays open until done, also when another one takes its place.
 func (d *dir) handle() (*handle, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, sources.ErrClosed
 	}
+	d.cur.users++
 	return d.cur, nil
+}
+
+func (d *dir) done(h *handle) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.users--; h.users == 0 && h.left {
+		h.close()
+	}
+}
+
+// leave lets go of the open directory, under mu.
+func (d *dir) leave() {
+	if d.cur == nil {
+		return
+	}
+	if d.cur.left = true; d.cur.users == 0 {
+		d.cur.close()
+	}
 }
 
 // List passes the regular files of the directory.
@@ -151,11 +172,12 @@ func (d *dir) List(ctx context.Context, each func(page []files.Entry) error) err
 	if err != nil {
 		return err
 	}
+	defer d.done(h)
 	taken, err := h.list(ctx, each)
 	if err != nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.doubt = true
+		d.doubt = d.doubt || ctx.Err() == nil // a listing that was called off says nothing of the directory
 		return err
 	}
 	d.restore(h, taken)
@@ -203,6 +225,7 @@ func (d *dir) Stat(_ context.Context, name string) (files.Info, error) {
 	if err != nil {
 		return files.Info{}, err
 	}
+	defer d.done(h)
 	return stat(h.root, name)
 }
 
@@ -233,6 +256,7 @@ func (d *dir) Open(_ context.Context, name string, want files.Info) (files.Conte
 	if err != nil {
 		return nil, err
 	}
+	defer d.done(h)
 	c, err := h.openFile(name)
 	if err != nil {
 		return nil, err
@@ -253,6 +277,7 @@ func (d *dir) Remove(_ context.Context, name string, want files.Info) error {
 	if err != nil {
 		return err
 	}
+	defer d.done(h)
 	return d.remove(h, name, want)
 }
 
@@ -262,6 +287,7 @@ func (d *dir) Rename(_ context.Context, name string, want files.Info, as string)
 	if err != nil {
 		return err
 	}
+	defer d.done(h)
 	return d.moveTaken(h, name, want, h, as)
 }
 
@@ -291,6 +317,6 @@ func (d *dir) release() {
 	defer d.mu.Unlock()
 	if !d.closed {
 		d.closed = true
-		d.cur.close()
+		d.leave()
 	}
 }

@@ -68,6 +68,7 @@ func (d *dir) Move(ctx context.Context, name string, want files.Info, folder, as
 	if err != nil {
 		return err
 	}
+	defer d.done(h)
 	if err := h.is(name, want); err != nil { // before a folder is made
 		return err
 	}
@@ -169,6 +170,7 @@ func (d *dir) Put(_ context.Context, folder, name string, data []byte) (err erro
 	if err != nil {
 		return err
 	}
+	defer d.done(h)
 	to, err := d.folder(h, folder)
 	if err != nil {
 		return err

@@ -1,0 +1,92 @@
+//go:build linux
+
+package file
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+func onlyDir(s *Source) *dir {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d := range s.readers {
+		return d
+	}
+	return nil
+}
+
+// TestDirectoryIsOpenedAnewDuringASettlement: the settlement goes on in the directory that it began in, which is closed
+// afterwards.
+func TestDirectoryIsOpenedAnewDuringASettlement(t *testing.T) {
+	t.Parallel()
+	top := root(t)
+	s := newSource(t, quick(top))
+	r := open(t, s)
+	write(t, filepath.Join(top, "in", "a"), "a")
+	ms := fetch(t, r, 1)
+	d := onlyDir(s)
+	old := d.cur
+	s.pause = func() {
+		d.mu.Lock()
+		d.doubt = true
+		d.mu.Unlock()
+		if err := d.refresh(); err != nil {
+			t.Error(err)
+		}
+	}
+	settle(t, r, sources.Done, ms...)
+	want(t, filepath.Join(top, "in"))
+	if _, err := old.self.Stat(); !errors.Is(err, fs.ErrClosed) || d.cur == old {
+		t.Errorf("the old directory was not closed: %v", err)
+	}
+}
+
+// TestListingCalledOff: it is no reason to doubt the open directory; one that fails is.
+func TestListingCalledOff(t *testing.T) {
+	t.Parallel()
+	top := root(t)
+	s := newSource(t, quick(top))
+	open(t, s)
+	d := onlyDir(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	list := func() error { return d.List(ctx, func([]files.Entry) error { return nil }) }
+	if err := list(); !errors.Is(err, context.Canceled) || d.doubt {
+		t.Errorf("called off: %v, doubt %v", err, d.doubt)
+	}
+	ctx = t.Context()
+	d.cur.root.Close()
+	if err := list(); err == nil || !d.doubt {
+		t.Errorf("failed: %v, doubt %v", err, d.doubt)
+	}
+}
+
+// TestTakenFileCannotBeSeen: that is no change of the file, which would settle it.
+func TestTakenFileCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	top := root(t)
+	in := filepath.Join(top, "in")
+	s := newSource(t, quick(top))
+	r := open(t, s)
+	write(t, filepath.Join(in, "a"), "a")
+	ms := fetch(t, r, 1)
+	s.ways.over = func(from *handle, name string, to *handle, as string) error {
+		err := kernel().over(from, name, to, as)
+		from.self.Close()
+		return err
+	}
+	if err := trySettle(r, sources.Done, ms...); err == nil {
+		t.Error("a file that nobody saw counts as settled")
+	}
+	if left, err := os.ReadDir(in); len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 )
@@ -20,31 +22,47 @@ type Renamer interface {
 	Rename(ctx context.Context, name string, want Info, as string) error
 }
 
-// claims are the names of files that a group has claimed against outsiders: ours, a hash of the group's name, the file's
-// own name. The zero value is for groups that do not.
+// unclaimTime bounds how long a claim that failed takes to be undone after the caller's context has ended.
+const unclaimTime = 5 * time.Second
+
+// claims are the names of files that a group has claimed against outsiders: ours, a hash of the group's name, the fence of the
+// owner, the file's own name. The fence is there for owners that have lost the resource and do not know it: a new owner gives
+// what it takes over a name of its own, so what an old one still does to the file finds none. The zero value is for groups that do
+// not claim.
 type claims struct {
 	on    bool
 	group string // "" for any
+	fence string
 }
 
 const claimedPrefix = ours + "claimed-"
 
-func claimsOf(group string) claims {
+func claimsOf(group string, fence int64) claims {
 	sum := sha256.Sum256([]byte(group))
-	return claims{on: true, group: hex.EncodeToString(sum[:4])}
+	return claims{on: true, group: hex.EncodeToString(sum[:4]), fence: strconv.FormatInt(fence, 36)}
 }
 
 // as is the name that a file is claimed under.
-func (c claims) as(name string) string { return claimedPrefix + c.group + "-" + name }
+func (c claims) as(name string) string { return claimedPrefix + c.group + "-" + c.fence + "-" + name }
 
-// original undoes as.
+// original undoes as, for each owner of the group.
 func (c claims) original(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, claimedPrefix)
 	if !c.on || !ok {
 		return "", false
 	}
-	group, name, ok := strings.Cut(rest, "-")
+	group, rest, _ := strings.Cut(rest, "-")
+	_, name, ok = strings.Cut(rest, "-")
 	return name, ok && sound(name) && (c.group == "" || c.group == group)
+}
+
+// newer tells whether a claimed name is that of a later owner, who may have the file in hand.
+func (c claims) newer(as string) bool {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(as, claimedPrefix), "-")
+	fence, _, _ := strings.Cut(rest, "-")
+	theirs, err := strconv.ParseInt(fence, 36, 64)
+	ours, _ := strconv.ParseInt(c.fence, 36, 64)
+	return err == nil && theirs > ours
 }
 
 // claim renames what is picked and returns what could be.
@@ -70,6 +88,7 @@ func (r *Reader) claim(ctx context.Context, picks []*file) []*file {
 			claimed = append(claimed, f)
 		case errors.Is(err, fs.ErrNotExist):
 			gone = append(gone, f)
+			r.noteUnclaimed(f)
 		case errors.Is(err, rebalancer.ErrChanged):
 			f.observed = false
 		case ctx.Err() == nil:
@@ -77,19 +96,35 @@ func (r *Reader) claim(ctx context.Context, picks []*file) []*file {
 		}
 	}
 	r.items = without(r.items, gone)
-	r.noteClaimed(claimed)
 	return claimed
 }
 
 // noteClaimed notes what Close has to give back.
-func (r *Reader) noteClaimed(all []*file) {
+func (r *Reader) noteClaimed(f *file) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, f := range all {
-		if r.claimed != nil {
+	r.noteListed(f)
+}
+
+// noteListed is noteClaimed with mu held, for a file of which a listing says how it is named.
+func (r *Reader) noteListed(f *file) {
+	if r.claimed == nil { // closed
+		return
+	}
+	delete(r.claimed, f)
+	for p := range f.parts() {
+		if p.as != "" && !r.opt.claims.newer(p.as) {
 			r.claimed[f] = slices.Collect(values(f.parts()))
+			return
 		}
 	}
+}
+
+// noteUnclaimed notes that there is nothing to give back.
+func (r *Reader) noteUnclaimed(f *file) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.claimed, f)
 }
 
 func values(parts iter.Seq[*part]) iter.Seq[part] {
@@ -105,32 +140,52 @@ func values(parts iter.Seq[*part]) iter.Seq[part] {
 // claimOne renames all files of a message, or none.
 func (r *Reader) claimOne(ctx context.Context, renamer Renamer, f *file) error {
 	for p := range f.parts() {
-		if p.as != "" {
+		as, from := r.opt.claims.as(p.name), p.at()
+		if as == from {
 			continue
 		}
-		as := r.opt.claims.as(p.name)
 		err := error(nil)
 		if len(as) > MaxName {
 			err = fmt.Errorf("its name has %d bytes, and %d is the most for one that is claimed", len(p.name), MaxName-len(as)+len(p.name))
 		} else {
-			err = renamer.Rename(ctx, p.name, p.info, as)
+			p.as = as // an error does not say that it was not carried out
+			r.noteClaimed(f)
+			err = renamer.Rename(ctx, from, p.info, as)
 		}
 		if err != nil {
-			return errors.Join(err, r.unclaim(ctx, renamer, f.parts()))
+			return errors.Join(err, r.undo(ctx, renamer, f, p, from))
 		}
-		p.as = as
 	}
 	return nil
 }
 
-// unclaim gives the files of a message their names back.
+// undo gives the files of a message that cannot be claimed their names back. One of them has been renamed, or not.
+func (r *Reader) undo(ctx context.Context, renamer Renamer, f *file, failed *part, from string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unclaimTime)
+	defer cancel()
+	err := r.unclaim(ctx, renamer, f.parts())
+	if err == nil && from != failed.name { // an older claim
+		old := *failed
+		old.as = from
+		err = r.unclaim(ctx, renamer, pointers([]part{old}))
+	}
+	if err == nil {
+		r.noteUnclaimed(f)
+	}
+	return err
+}
+
+// unclaim gives the files of a message their names back, whatever they are by now: nothing worked them.
 func (r *Reader) unclaim(ctx context.Context, renamer Renamer, parts iter.Seq[*part]) error {
 	var errs []error
 	for p := range parts {
 		if p.as == "" {
 			continue
 		}
-		err := renamer.Rename(ctx, p.as, p.info, p.name)
+		info, err := r.place.Stat(ctx, p.as)
+		if err == nil {
+			err = renamer.Rename(ctx, p.as, info, p.name)
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("give %q its name back: %w", p.name, err))
 			continue

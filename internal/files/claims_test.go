@@ -16,10 +16,15 @@ import (
 // groupReader makes a Reader that works for a group.
 func groupReader(t testing.TB, p Place, o Options, group string) *Reader {
 	t.Helper()
+	return fencedReader(t, p, o, group, 7)
+}
+
+func fencedReader(t testing.TB, p Place, o Options, group string, fence int64) *Reader {
+	t.Helper()
 	if err := o.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	r := New(p, o, &rebalancer.Claim{Group: group, Resource: "in", Fence: 7})
+	r := New(p, o, &rebalancer.Claim{Group: group, Resource: "in", Fence: fence})
 	t.Cleanup(func() { _ = r.Close(context.Background()) })
 	return r
 }
@@ -47,7 +52,7 @@ func TestClaimByRename(t *testing.T) {
 		if !slices.Equal(keys, []string{"a", "b", "c"}) {
 			t.Fatalf("keys %q", keys)
 		}
-		as := claimsOf("g").as("a")
+		as := claimsOf("g", 7).as("a")
 		if !p.has(as) || p.has("a") || !p.has("d") {
 			t.Fatalf("the place holds %q", p.list())
 		}
@@ -109,7 +114,7 @@ func TestClaimAfterACrash(t *testing.T) {
 		if p.names() != 0 {
 			t.Errorf("left %q", p.list())
 		}
-		p.put(claimsOf("x").as("b"), "")
+		p.put(claimsOf("x", 7).as("b"), "")
 		if err := o.Complete(); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +195,7 @@ func TestClaimOfASet(t *testing.T) {
 		}
 		p.set(func(p *fake) { p.fail = nil })
 		fetch(t, r, 1)
-		c := claimsOf("g")
+		c := claimsOf("g", 7)
 		if got := p.list(); !slices.Equal(got, []string{c.as("1.a"), c.as("1.b")}) {
 			t.Fatalf("the place holds %q", got)
 		}

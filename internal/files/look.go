@@ -164,6 +164,7 @@ func (r *Reader) rejectEmpty(ctx context.Context, picks []*file) []*file {
 			continue
 		}
 		gone = append(gone, f)
+		r.noteUnclaimed(f)
 	}
 	r.items = without(r.items, gone)
 	return full

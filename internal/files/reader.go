@@ -39,6 +39,7 @@ type Reader struct {
 	told     map[string]bool  // unsound names that were reported
 	infos    []Info           // of one look
 	keep     *keeping         // nil where files do not stay
+	trigger  *awaited         // nil while there is none, or a round
 
 	mu       sync.Mutex
 	closed   bool
@@ -55,7 +56,7 @@ func New(place Place, opt Options, c *rebalancer.Claim) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	settle, abort := context.WithCancel(context.Background())
 	if opt.Claim {
-		opt.claims = claimsOf(c.Group)
+		opt.claims = claimsOf(c.Group, c.Fence)
 	}
 	r := &Reader{
 		place: place, opt: opt, resource: c.Resource, fence: c.Fence,

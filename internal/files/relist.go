@@ -30,7 +30,7 @@ func (r *Reader) list(ctx context.Context) error {
 	slices.SortFunc(items, r.order)
 	r.items = items
 	now := time.Now()
-	if news > 0 {
+	if news > 0 || r.trigger != nil {
 		r.idle = r.opt.Interval
 	}
 	gap := max(r.idle, listShare*now.Sub(start))
@@ -83,7 +83,13 @@ func (r *Reader) itemsOf(entries []candidate, claimed map[string]string) (items 
 			}
 		}
 		r.refresh(f, e, claimed)
+		if r.opt.Claim {
+			r.noteListed(f)
+		}
 		items = append(items, f)
+	}
+	for _, f := range known {
+		delete(r.claimed, f)
 	}
 	r.mu.Unlock()
 	for _, f := range known {

@@ -133,6 +133,7 @@ func (r *Reader) walk(ctx context.Context, max int) ([]*file, time.Time) {
 	if ctx.Err() == nil {
 		r.items = without(r.items, vanished)
 		for _, f := range vanished {
+			r.noteUnclaimed(f)
 			r.remember(f)
 		}
 	}

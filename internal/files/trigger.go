@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 )
@@ -11,7 +13,8 @@ import (
 // round is what a trigger file has released: the files that were there when it was found.
 type round struct {
 	trigger Info
-	left    map[string]bool // not settled yet; guarded by Reader.mu
+	left    map[string]bool   // not settled yet; guarded by Reader.mu
+	claimed map[string]string // the claimed names that listings had of files, by their own
 }
 
 // released leaves of a listing what a trigger file has released. The trigger goes when all of that is settled, never
@@ -20,6 +23,7 @@ type round struct {
 func (r *Reader) released(ctx context.Context, l *listing) ([]candidate, error) {
 	all := l.candidates()
 	if r.round != nil {
+		maps.Copy(r.round.claimed, l.claimed)
 		if err := r.endRound(ctx, l, all); err != nil {
 			return nil, err
 		}
@@ -35,6 +39,9 @@ func (r *Reader) released(ctx context.Context, l *listing) ([]candidate, error) 
 		if err != nil {
 			return nil, err
 		}
+		if !r.triggered(info) {
+			return nil, nil
+		}
 		// A listing may have passed the place of a file that came before the trigger, so one is read that begins after it.
 		again := listing{opt: &r.opt, keep: r.keep}
 		if err := r.place.List(ctx, again.add); err != nil {
@@ -43,15 +50,36 @@ func (r *Reader) released(ctx context.Context, l *listing) ([]candidate, error) 
 		*l = again
 		all = l.candidates()
 		r.begin(info, all)
+		maps.Copy(r.round.claimed, l.claimed)
 	}
 	return r.inRound(all), nil
+}
+
+// triggered tells whether the trigger file is as stable as its files must be: one that is written in two steps is not two of
+// them.
+func (r *Reader) triggered(info Info) bool {
+	now := time.Now()
+	if r.trigger == nil || !r.trigger.info.Same(info) {
+		r.trigger = &awaited{info: info, stable: now.Add(r.opt.StableFor)}
+	}
+	if now.Before(r.trigger.stable) {
+		return false
+	}
+	r.trigger = nil
+	return true
+}
+
+// awaited is a trigger file that must not change for a while.
+type awaited struct {
+	info   Info
+	stable time.Time
 }
 
 // begin begins a round with what is there and what is in hand.
 func (r *Reader) begin(trigger Info, all []candidate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.round = &round{trigger: trigger, left: make(map[string]bool, len(all))}
+	r.round = &round{trigger: trigger, left: make(map[string]bool, len(all)), claimed: map[string]string{}}
 	for _, c := range all {
 		r.round.left[c.Name] = true
 	}
@@ -125,15 +153,32 @@ func (r *Reader) dropMissing(ctx context.Context, all []candidate) error {
 	}
 	r.mu.Unlock()
 	for _, name := range missing {
-		_, err := r.place.Stat(ctx, name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		gone, err := r.isGone(ctx, name)
+		if err != nil {
 			return err
 		}
-		if err != nil {
+		if gone {
 			r.settledInRound(name)
 		}
 	}
 	return ctx.Err()
+}
+
+// isGone looks for a file of the round under its own name, and under the one that it was claimed by.
+func (r *Reader) isGone(ctx context.Context, name string) (bool, error) {
+	at := []string{name}
+	if r.opt.Claim {
+		at = append(at, r.opt.claims.as(name))
+		if as := r.round.claimed[name]; as != "" {
+			at = append(at, as)
+		}
+	}
+	for _, n := range at {
+		if gone, err := r.isAbsent(ctx, n); !gone || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (r *Reader) settledInRound(name string) {

@@ -193,3 +193,57 @@ func TestTriggerErrors(t *testing.T) {
 		}
 	})
 }
+
+// TestTriggerInTwoSteps: a trigger file that is created and then written releases one round.
+func TestTriggerInTwoSteps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newFake()
+		r := reader(t, p, Options{Trigger: "GO", StableFor: 10 * time.Second})
+		p.put("a", "")
+		p.put("GO", "")
+		nothing(t, r, 9*time.Second)
+		p.grow("GO", "go")
+		start := time.Now()
+		ms, _ := fetch(t, r, 1)
+		if d := time.Since(start); d < 10*time.Second || d > 25*time.Second {
+			t.Errorf("released after %v", d)
+		}
+		p.put("b", "half") // of the next round
+		settle(t, r, sources.Done, ms...)
+		nothing(t, r, 5*time.Hour)
+		if p.has("GO") || !p.has("b") {
+			t.Errorf("left %q", p.list())
+		}
+	})
+}
+
+// TestClaimedFileOfARound that a listing lacks is not gone.
+func TestClaimedFileOfARound(t *testing.T) {
+	t.Parallel()
+	for _, crash := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newFake()
+			r := fencedReader(t, p, Options{Trigger: "GO", Claim: true}, "g", 7)
+			p.put("a", "")
+			p.put("GO", "")
+			ms, _ := fetch(t, r, 1)
+			as := claimsOf("g", 7).as("a")
+			if crash {
+				r = fencedReader(t, p, Options{Trigger: "GO", Claim: true, StableFor: time.Hour}, "g", 8)
+				nothing(t, r, 2*time.Hour-time.Minute) // the trigger is stable, and the file is not yet
+			} else {
+				later := settlements(sources.Retry, ms...)
+				later[0].Delay = 10 * time.Hour
+				if err := r.Settle(t.Context(), later); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.set(func(p *fake) { p.hidden = map[string]bool{as: true} })
+			nothing(t, r, time.Minute)
+			if !p.has("GO") || !p.has(as) {
+				t.Errorf("left %q", p.list())
+			}
+		})
+	}
+}

@@ -51,9 +51,11 @@ type Policy struct {
 	Set []string
 	// Empty is what becomes of files without content. Defaults to EmptyDeliver.
 	Empty Empty
-	// ClaimByRename renames a file before it is handed out, to .rebalancer-claimed-(a hash of the group's name)-(its name), so that programs
-	// that know nothing of the group do not take it. What is not worked gets its name back when the resource is given
-	// back; after a crash the next node of the group knows it by its name. Message.Key stays. Defaults to false.
+	// ClaimByRename renames a file before it is handed out, to .rebalancer-claimed-(a hash of the group's name)-(a number of the
+	// owner)-(its name), so that programs that know nothing of the group do not take it. What is not worked gets its name back when
+	// the resource is given back; after a crash the next node of the group knows it by its name and claims it for itself.
+	// Message.Key stays. A file whose name has more than 212 bytes is not delivered, with a warning to Logger: it has no room for the
+	// rest. Defaults to false.
 	ClaimByRename bool
 	// Order is the order of deliveries. Defaults to ByName.
 	Order Order

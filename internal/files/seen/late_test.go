@@ -1,10 +1,13 @@
 package seen
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/checkpointtest"
 )
 
@@ -135,4 +138,77 @@ func TestBackWhileWritten(t *testing.T) {
 			t.Fatalf("the store has it as missing since %d", e.gone)
 		}
 	})
+}
+
+// TestLostAnswerOfATidy: what was found out about a rewrite holds for the writes after it.
+func TestLostAnswerOfATidy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := checkpointtest.New()
+		s := open1(t, store)
+		settle(t, s, numbered(0, 200)...)
+		time.Sleep(tidyEvery)
+		once(store, 1, checkpointtest.Fault{After: true})
+		l := s.Begin()
+		l.Saw("other")
+		if err := l.Complete(t.Context(), func(context.Context, string) (bool, error) { return true, nil }); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, "Tidy", s.Tidy(t.Context()), checkpointtest.ErrInjected)
+		for i := range 3 {
+			settle(t, s, numbered(200, 1+i)...)
+			once(store, 0, checkpointtest.Fault{After: true})
+			wantErr(t, "a journal", s.Settle(t.Context(), numbered(300, 1+i)), checkpointtest.ErrInjected)
+			settle(t, s, numbered(300, 1+i)...)
+		}
+		same(t, "the store", contents(t, store), inMemory(t, s))
+	})
+}
+
+// TestTidyIsRare: names that go one after the other cost a write in a quarter of an hour, not one each.
+func TestTidyIsRare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := checkpointtest.New()
+		s := open1(t, store)
+		all := numbered(0, 1000)
+		settle(t, s, all...)
+		before, _ := store.Saves()
+		for minute := range 60 {
+			time.Sleep(time.Minute)
+			list(t, s, nil, names(all[minute+1:])...)
+		}
+		if after, _ := store.Saves(); after-before < 2 || after-before > 8 { // a chunk and the head each time
+			t.Errorf("%d writes in an hour", after-before)
+		}
+	})
+}
+
+// torn is a checkpoint whose first reading lacks a chunk, as one beside a write can: it is no snapshot.
+type torn struct {
+	*checkpointtest.Checkpoint
+	reads int
+}
+
+func (c *torn) LoadEntries(ctx context.Context, keys ...string) (map[string]rebalancer.CheckpointEntry, error) {
+	all, err := c.Checkpoint.LoadEntries(ctx, keys...)
+	if c.reads++; c.reads == 1 {
+		for k := range all {
+			if strings.HasPrefix(k, prefixChunk) {
+				delete(all, k)
+			}
+		}
+	}
+	return all, err
+}
+
+func TestTornReading(t *testing.T) {
+	t.Parallel()
+	store := checkpointtest.New()
+	settle(t, open1(t, store), numbered(0, 300)...)
+	cp := &torn{Checkpoint: store.Claim()}
+	s, err := Open(t.Context(), cp, Options{Fence: cp.Fence()})
+	if err != nil || s.Len() != 300 || cp.reads != 2 {
+		t.Fatalf("after %d readings: %v", cp.reads, err)
+	}
 }

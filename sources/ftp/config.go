@@ -67,8 +67,8 @@ type Config struct {
 	// and its time alone. Defaults to false. For several servers behind one address that identify the same file differently.
 	IgnoreUnique bool
 
-	// Policy is what sources of files have in common. OnSuccess is pickup.Delete() or pickup.MoveTo(folder), OnFailure
-	// MoveTo or none. An absolute folder is a path on the server. A move is a rename, so the folder must be where the
+	// Policy is what sources of files have in common. OnSuccess is pickup.Delete(), pickup.MoveTo(folder) or pickup.Keep(),
+	// OnFailure MoveTo, Keep or none. An absolute folder is a path on the server. A move is a rename, so the folder must be where the
 	// server can rename to.
 	pickup.Policy
 }

@@ -17,7 +17,10 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
 
-var leftovers = []goleak.Option{testserver.Leftovers()}
+// leftovers are those of the proxy: also a link that is cut while it is full of a body goes on waiting for room.
+var leftovers = []goleak.Option{
+	testserver.Leftovers(), goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
+}
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
@@ -27,10 +30,8 @@ func TestSuite(t *testing.T) {
 		"move":          func(c *Config) { c.OnSuccess = pickup.MoveTo("done/{2006-01-02}") },
 		"move away":     func(c *Config) { c.OnSuccess = pickup.MoveTo("/archive") },
 		"other bucket":  func(c *Config) { c.OnSuccess = pickup.MoveTo("s3://" + c.Bucket + "-archive") },
-		"no failed":     func(c *Config) { c.OnFailure = pickup.Action{} },
-		"subtree":       func(c *Config) { c.Subtree = true },
-		"base":          func(c *Config) { c.Base = "base/of/it/" },
-		"by time":       func(c *Config) { c.Order = pickup.ByTime },
+		"subtree":       func(c *Config) { c.Subtree, c.Base = true, "base/of/it/" },
+		"by time":       func(c *Config) { c.Order, c.OnFailure = pickup.ByTime, pickup.Action{} }, // and no dead letters
 		"with donefile": func(c *Config) { c.DoneFile = "*.done" },
 		"checked":       func(c *Config) { c.Deletion = DeleteChecked },
 	} {

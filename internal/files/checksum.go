@@ -74,6 +74,7 @@ func (r *Reader) small(ctx context.Context, p *part) (string, error) {
 func parseChecksum(text, name string) (*checksum, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var only string // of a line that names no file
+	var base string // of a line that names a file of the name in some folder
 	lines := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -82,14 +83,18 @@ func parseChecksum(text, name string) (*checksum, error) {
 		}
 		lines++
 		sum, of := splitChecksum(line)
-		if of == name || of != "" && path.Base(strings.ReplaceAll(of, `\`, "/")) == name {
+		switch {
+		case of == name:
 			return newChecksum(sum)
-		}
-		if of == "" {
+		case of == "":
 			only = sum
+		case base == "" && path.Base(strings.ReplaceAll(of, `\`, "/")) == path.Base(name):
+			base = sum
 		}
 	}
 	switch {
+	case base != "":
+		return newChecksum(base)
 	case lines == 1 && only != "":
 		return newChecksum(only)
 	case lines == 0:

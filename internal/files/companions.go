@@ -2,10 +2,12 @@ package files
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
-// star is a pattern with one *, which stands for the name of another file.
+// star is a pattern with one *, which stands for the name of another file. In a tree it is about the last part of a name: what
+// belongs together is in one folder.
 type star struct{ before, after string }
 
 func parseStar(pattern string) star {
@@ -14,14 +16,18 @@ func parseStar(pattern string) star {
 }
 
 // with is the name that belongs to another one.
-func (s star) with(name string) string { return s.before + name + s.after }
+func (s star) with(name string) string {
+	dir, name := path.Split(name)
+	return dir + s.before + name + s.after
+}
 
 // of is what the * stands for in a name, if the pattern fits.
 func (s star) of(name string) (string, bool) {
+	dir, name := path.Split(name)
 	if len(name) <= len(s.before)+len(s.after) || !strings.HasPrefix(name, s.before) || !strings.HasSuffix(name, s.after) {
 		return "", false
 	}
-	return name[len(s.before) : len(name)-len(s.after)], true
+	return dir + name[len(s.before):len(name)-len(s.after)], true
 }
 
 // companion is a second file that each file must have: a done-file or a checksum file.

@@ -41,6 +41,7 @@ type file struct {
 	failures   int       // of Stat, in a row
 	refused    int       // how often in a row it could not be claimed or given up
 	attempt    int
+	mark       mark // of the names that its files were moved to
 	settling   bool // by Settle; guarded by Reader.mu
 	opens      []*content
 }

@@ -23,6 +23,7 @@ type listing struct {
 	beside  map[string]uint8   // which companions of a name are there
 	claimed map[string]string  // what was claimed, by its own name
 	sets    map[string][]Entry // by what the * stands for
+	partial []string           // the files that lead sets which lack others
 	trigger bool
 	unsound []string // names that nothing can be done with; the first few
 	keep    *keeping // nil where files do not stay; also for what only counts
@@ -97,6 +98,9 @@ func (l *listing) candidates() []candidate {
 	for _, set := range l.sets {
 		whole := !slices.ContainsFunc(set, func(e Entry) bool { return e.Name == "" })
 		c := candidate{Entry: set[0], more: set[1:]}
+		if !whole && c.Name != "" && len(l.partial) < mostAbsent {
+			l.partial = append(l.partial, c.Name)
+		}
 		if whole && l.checked(set[1:]) && !l.keep.worked(c) {
 			l.entries = append(l.entries, c)
 		}

@@ -37,7 +37,7 @@ func matches(pattern, name string) bool {
 }
 
 // spare is the n-th name to try for a file that is moved: its own, then ones that say when it was moved. The type of
-// the file stays at the end, and the name within what file systems take.
+// the file stays at the end, and the last part of the name within what file systems take.
 func spare(name string, n int, now time.Time) string {
 	if n == 0 {
 		return name
@@ -46,6 +46,7 @@ func spare(name string, n int, now time.Time) string {
 	if n > 1 {
 		mark += "-" + strconv.Itoa(n)
 	}
+	dir, name := path.Split(name)
 	ext := path.Ext(name)
 	if ext == name || len(ext) > 32 {
 		ext = ""
@@ -54,7 +55,7 @@ func spare(name string, n int, now time.Time) string {
 	if over := len(stem) + len(mark) + len(ext) - MaxName; over > 0 {
 		stem = Cut(stem, len(stem)-over)
 	}
-	return stem + mark + ext
+	return dir + stem + mark + ext
 }
 
 // mostPlain is the longest name of Plain, which nearly every file system takes.

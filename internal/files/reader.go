@@ -35,11 +35,12 @@ type Reader struct {
 	listing  time.Time     // when what is noted now was listed; zero while nothing is
 	idle     time.Duration // between listings, grows while nothing comes
 	out      []*rebalancer.Message
-	absent   map[string]*file // not listed any more, remembered for what is known of them
-	told     map[string]bool  // unsound names that were reported
-	infos    []Info           // of one look
-	keep     *keeping         // nil where files do not stay
-	trigger  *awaited         // nil while there is none, or a round
+	absent   map[string]*file     // not listed any more, remembered for what is known of them
+	told     map[string]bool      // unsound names that were reported
+	partial  map[string]time.Time // since when sets lack files, by the one that leads; zero for those that were reported
+	infos    []Info               // of one look
+	keep     *keeping             // nil where files do not stay
+	trigger  *awaited             // nil while there is none, or a round
 
 	mu       sync.Mutex
 	closed   bool

@@ -26,6 +26,7 @@ func (r *Reader) list(ctx context.Context) error {
 		return err
 	}
 	r.tell(l.unsound)
+	r.tellPartial(l.partial)
 	items, news := r.itemsOf(entries, l.claimed)
 	slices.SortFunc(items, r.order)
 	r.items = items
@@ -140,4 +141,23 @@ func (r *Reader) tell(names []string) {
 		r.told[name] = true
 		r.opt.Logger.Warn("name cannot be that of a file in a folder; it is left alone", "resource", r.resource, "name", name)
 	}
+}
+
+// tellPartial reports sets that lack files for long, each once: a crash within a settlement leaves the file that leads, which would
+// be delivered with the others of the next set of the name.
+func (r *Reader) tellPartial(names []string) {
+	now, still := time.Now(), make(map[string]time.Time, len(names))
+	for _, name := range names {
+		since, known := r.partial[name]
+		if !known {
+			since = now
+		}
+		if !since.IsZero() && now.Sub(since) >= partialFor {
+			since = time.Time{} // reported
+			r.opt.Logger.Warn("set lacks files; when it is what a crash has left, take it away before the next set of the name comes",
+				"resource", r.resource, "file", name)
+		}
+		still[name] = since
+	}
+	r.partial = still
 }

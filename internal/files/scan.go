@@ -19,6 +19,8 @@ const (
 	slowest = time.Minute
 	// rememberFor is how long a file that is not there any more is remembered, if there is anything to remember.
 	rememberFor = time.Hour
+	// partialFor is how long a set may lack files before that is reported.
+	partialFor = 10 * time.Minute
 	// mostAbsent bounds how many such files are.
 	mostAbsent = 10_000
 )

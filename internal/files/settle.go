@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -204,7 +205,7 @@ func (r *Reader) dispose(ctx context.Context, f *file, folder string) (as string
 		if folder == "" {
 			err = r.place.Remove(ctx, p.at(), p.info)
 		} else {
-			as, err = r.move(ctx, p, folder)
+			as, err = r.move(ctx, f, p, folder)
 		}
 		if err != nil && !(p != &f.part && errors.Is(err, fs.ErrNotExist)) {
 			return as, err
@@ -242,7 +243,7 @@ func (r *Reader) after(ctx context.Context, f *file, folder string, err error) e
 	}
 	r.settledInRound(f.name)
 	for i := range f.beside {
-		r.leave(ctx, &f.beside[i], folder)
+		r.leave(ctx, f, &f.beside[i], folder)
 	}
 	return nil
 }
@@ -250,10 +251,10 @@ func (r *Reader) after(ctx context.Context, f *file, folder string, err error) e
 // leave takes away what stood beside a file, if it is what was there when the file was delivered: another one is that of the next
 // file of the name. It goes last: its file without it would wait for ever, and a done-file that a crash leaves is older than
 // the next file and does not release it.
-func (r *Reader) leave(ctx context.Context, b *beside, folder string) {
+func (r *Reader) leave(ctx context.Context, f *file, b *beside, folder string) {
 	var err error
 	if b.checksum && folder != "" {
-		_, err = r.move(ctx, &b.part, folder)
+		_, err = r.move(ctx, f, &b.part, folder)
 	} else {
 		err = r.place.Remove(ctx, b.name, b.info)
 	}
@@ -262,28 +263,40 @@ func (r *Reader) leave(ctx context.Context, b *beside, folder string) {
 	}
 }
 
-// move moves a file into a folder under a name that is free there and that the folder takes, and returns it.
-func (r *Reader) move(ctx context.Context, p *part, folder string) (string, error) {
+// move moves one of the files of f into a folder under a name that is free there and that the folder takes, and returns it.
+func (r *Reader) move(ctx context.Context, f *file, p *part, folder string) (string, error) {
 	try := func(as string) error { return r.place.Move(ctx, p.at(), p.info, folder, as) }
-	as, err := Free(p.name, try)
+	as, err := f.mark.free(p.name, try)
 	if errors.Is(err, ErrName) {
 		if plain := Plain(p.name); plain != p.name {
-			as, err = Free(plain, try)
+			as, err = f.mark.free(plain, try)
 		}
 	}
 	return as, err
 }
 
 // Free tries names until one is not taken.
-func Free(name string, try func(as string) error) (string, error) {
-	now := time.Now()
+func Free(name string, try func(as string) error) (string, error) { return new(mark).free(name, try) }
+
+// mark is what the moved files of one message have in their names, so that they are found together: a file begins with what was
+// free for the one before it.
+type mark struct {
+	at time.Time
+	n  int
+}
+
+func (m *mark) free(name string, try func(as string) error) (string, error) {
+	if m.at.IsZero() {
+		m.at = time.Now()
+	}
 	var err error
-	for n := range spares {
-		as := spare(name, n, now)
+	for ; m.n < spares; m.n++ {
+		as := spare(name, m.n, m.at)
 		if err = try(as); !errors.Is(err, fs.ErrExist) {
 			return as, err
 		}
 	}
+	*m = mark{} // the next try has another time
 	return "", fmt.Errorf("%d names are taken: %w", spares, err)
 }
 
@@ -297,11 +310,11 @@ func (r *Reader) reason(ctx context.Context, f *file, folder, as string, attempt
 		r.resource, f.name, f.info.Size, f.info.ModTime.UTC().Format(time.RFC3339Nano),
 		time.Now().UTC().Format(time.RFC3339Nano), attempt, r.fence, why)
 	const suffix = ".reason.txt"
-	stem := as
+	dir, stem := path.Split(as)
 	if len(stem)+len(suffix) > MaxName {
 		stem = Cut(stem, MaxName-len(suffix))
 	}
-	_, err := Free(stem+suffix, func(name string) error { return r.place.Put(ctx, folder, name, []byte(text)) })
+	_, err := Free(dir+stem+suffix, func(name string) error { return r.place.Put(ctx, folder, name, []byte(text)) })
 	if err != nil {
 		r.opt.Logger.Warn("reason of a rejected file cannot be written",
 			"resource", r.resource, "file", as, "reason", why, "error", err)

@@ -25,7 +25,8 @@ type Policy struct {
 	Ignore []string
 	// DoneFile is the name of a second file that says that the first is complete, with * for the name of the first
 	// ("*.done"). A file is then delivered only when its done-file is there, is not older than the file by its modification time,
-	// and does not change either for StableFor; a file that is written anew needs a new done-file. The done-file leaves with its
+	// and does not change either for StableFor; a file that is written anew needs a new done-file. In a tree it is in the folder of
+	// its file, and the pattern is about the last part of the name, as those of ChecksumFile and Set. The done-file leaves with its
 	// file. Defaults to none.
 	DoneFile string
 	// ChecksumFile is the name of a second file with a checksum of the first, with * for the name of the first ("*.md5",
@@ -45,7 +46,9 @@ type Policy struct {
 	// Set makes several files one message: patterns with one * each, which stands for what the files of a set have in
 	// common ({"*.xml", "*.pdf"}). A set is delivered when a file for each pattern is there and all are stable. The first
 	// pattern's file leads: the message has its name, time, size and done-file, and Open reads it; the others are in
-	// Message.Members. All are settled together, the first pattern's file last. Files that no pattern matches are no
+	// Message.Members. All are settled together, the first pattern's file last. Files have no transactions: a crash in between leaves
+	// the first pattern's file, and a set that lacks files for 10 minutes is told to Logger. It should be taken away before the
+	// next set of the name comes, or names should not be used again: the two would be delivered as one set. Files that no pattern matches are no
 	// messages; a file that several match belongs to the one that leaves least to the *. Defaults to none: each file is a
 	// message.
 	Set []string

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
@@ -20,7 +21,10 @@ func (d *dir) folder(h *handle, folder string) (to *handle, err error) {
 	var root *os.Root
 	if filepath.IsAbs(folder) {
 		p := filepath.Join(folder, filepath.FromSlash(d.resource))
-		if err = os.MkdirAll(p, 0o755); err == nil {
+		if err = d.source.sameFolderShare(p); err == nil {
+			err = os.MkdirAll(p, 0o755)
+		}
+		if err == nil {
 			root, err = os.OpenRoot(p)
 		}
 	} else if err = h.root.MkdirAll(folder, 0o755); err == nil {
@@ -40,6 +44,9 @@ func (d *dir) folder(h *handle, folder string) (to *handle, err error) {
 	if os.SameFile(h.id, to.id) {
 		to.close()
 		return nil, fmt.Errorf("folder %q is the directory itself, files would come again", folder)
+	}
+	if filepath.IsAbs(folder) {
+		d.source.knowFolder(filepath.Join(folder, filepath.FromSlash(d.resource)), to)
 	}
 	return to, nil
 }
@@ -145,10 +152,20 @@ func (d *dir) copyTo(ctx context.Context, name string, want files.Info, to *hand
 	if now, err := src.Stat(); err != nil || n != want.Size || !now.Same(want) {
 		return errors.Join(err, rebalancer.ErrChanged)
 	}
+	mode := fs.FileMode(0o600)
 	if fi, ok := want.Native.(fs.FileInfo); ok {
-		err = dst.Chmod(fi.Mode().Perm())
+		mode = fi.Mode().Perm()
 	}
-	return errors.Join(err, to.root.Chtimes(temp, want.ModTime, want.ModTime), dst.Sync())
+	if err := d.source.dress(to.root, temp, mode, want.ModTime); err != nil { // not all file systems have them
+		d.source.logger.Debug("mode and time of a file that was moved to another device cannot be set",
+			"resource", d.resource, "file", name, "error", err)
+	}
+	return dst.Sync()
+}
+
+// dress gives a copy the mode and the time of its original.
+func dress(root *os.Root, name string, mode fs.FileMode, at time.Time) error {
+	return errors.Join(root.Chmod(name, mode), root.Chtimes(name, at, at))
 }
 
 // withContext ends a long copy with its context.

@@ -5,11 +5,13 @@ package file
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
@@ -176,4 +178,19 @@ func TestNothingIsOverwritten(t *testing.T) {
 			t.Errorf("%q lost its type", p)
 		}
 	}
+}
+
+// TestCopyWithoutModeAndTime: some file systems have none, and refuse to set them.
+func TestCopyWithoutModeAndTime(t *testing.T) {
+	t.Parallel()
+	top, away := root(t), elsewhereDir(t)
+	cfg := quick(top)
+	cfg.OnSuccess = pickup.MoveTo(away)
+	s := newSource(t, cfg)
+	s.dress = func(*os.Root, string, fs.FileMode, time.Time) error { return syscall.EPERM }
+	r := open(t, s)
+	write(t, filepath.Join(top, "in", "a"), "body")
+	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	want(t, filepath.Join(top, "in"))
+	want(t, filepath.Join(away, "in"), "body")
 }

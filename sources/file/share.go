@@ -64,3 +64,60 @@ func (s *Source) missingShare(resource string, err error) error {
 	}
 	return err
 }
+
+// An absolute folder to which files are moved may be on a share too. What is remembered of it is where it is mounted: the
+// topmost directory above the folder that is on its device.
+
+// sameFolderShare checks a folder before it is made or opened.
+func (s *Source) sameFolderShare(folder string) error {
+	at, before := s.folderShare(folder)
+	if at == "" {
+		return nil
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return &errShare{fmt.Sprintf("%q cannot be opened any more (%v)", at, err)}
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || device(fi) == before {
+		return err
+	}
+	if _, err := f.Readdirnames(1); err != nil {
+		return &errShare{fmt.Sprintf("%q is empty and on another device than before", at)}
+	}
+	return nil
+}
+
+// folderShare is where the share of a folder is mounted, as far as that is known, and its device.
+func (s *Source) folderShare(folder string) (at string, dev uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := folder; ; p = filepath.Dir(p) {
+		if dev, known := s.mounts[p]; known {
+			return p, dev
+		}
+		if p == filepath.Dir(p) {
+			return "", 0
+		}
+	}
+}
+
+// knowFolder remembers where a folder that was opened is mounted.
+func (s *Source) knowFolder(folder string, to *handle) {
+	dev := device(to.id)
+	if at, before := s.folderShare(folder); at != "" && before == dev {
+		return
+	}
+	top := folder
+	for p := folder; p != filepath.Dir(p); {
+		p = filepath.Dir(p)
+		if fi, err := os.Stat(p); err != nil || device(fi) != dev {
+			break
+		}
+		top = p
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mounts[top] = dev
+}

@@ -149,3 +149,33 @@ func TestErrShare(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// TestLostShareOfAFolder: the folder is not made below the mount point of a share that is gone; the files wait.
+func TestLostShareOfAFolder(t *testing.T) {
+	t.Parallel()
+	top, disk, away := root(t), t.TempDir(), t.TempDir()
+	mount(t, "tmpfs", disk, "tmpfs", 0)
+	mount(t, disk, away, "", unix.MS_BIND)
+	in := filepath.Join(top, "in")
+	cfg := quick(top)
+	cfg.OnSuccess = pickup.MoveTo(filepath.Join(away, "2006", "done"))
+	r := open(t, newSource(t, cfg))
+	write(t, filepath.Join(in, "a"), "a")
+	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	write(t, filepath.Join(in, "b"), "b")
+	ms := fetch(t, r, 1)
+	unmount(away)
+	if err := trySettle(r, sources.Done, ms...); err == nil || !strings.Contains(err.Error(), "not mounted") {
+		t.Errorf("settled without the share of the folder: %v", err)
+	}
+	want(t, in, "b")
+	if left, err := os.ReadDir(away); len(left) > 0 {
+		t.Fatalf("made below the mount point: %v, %v", left, err)
+	}
+	mount(t, disk, away, "", unix.MS_BIND)
+	settle(t, r, sources.Done, ms...)
+	want(t, in)
+	want(t, filepath.Join(away, "2006", "done", "in"), "a", "b")
+	unmount(away)
+	unmount(disk)
+}

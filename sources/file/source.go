@@ -14,7 +14,14 @@
 // no messages. A writer who changes a file in place, keeps its size and sets its time back is not noticed, nor is one who
 // does so within one tick of the file system's clock. After a crash a settled file may come again, and a move to another
 // device may leave a hidden .rebalancer-*.part in its folder, which nobody reads. A move to another device is a copy that
-// is on the disk before the original goes.
+// is on the disk before the original goes; its mode and time go with it where the file system there has them. An absolute
+// folder is made when it is missing, but not where the share that it was on is not mounted; that is known since the first
+// file went there.
+//
+// A file that is being settled has a hidden name of ours for a moment (.rebalancer-taken-*). What a crash or an error leaves
+// so comes again after a minute, under its own name (one of more than 219 bytes loses some of its middle). On a file system
+// that can neither rename without overwriting nor link, a crash then can leave an empty file too, which comes as a message.
+// Where the answer of a network file system is lost, a file may be in the folder and come again.
 //
 // # Shares
 //
@@ -40,11 +47,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
@@ -57,11 +67,13 @@ type Source struct {
 	copy  func(io.Writer, io.Reader) (int64, error) // io.Copy, or a fault in tests
 	pause func()                                    // between a check and what it is for; tests change files there
 	ways  ways                                      // the kernel's, or faults in tests
+	dress func(*os.Root, string, fs.FileMode, time.Time) error
 
 	mu      sync.Mutex
 	closed  bool
 	readers map[*dir]*files.Reader
 	devices map[string]uint64 // of the directories that were opened
+	mounts  map[string]uint64 // of the shares that absolute folders are on, by where they are mounted
 }
 
 // New checks cfg, all violations at once. It does no I/O: the directories need not exist yet.
@@ -70,7 +82,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(),
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(), dress: dress, mounts: map[string]uint64{},
 		readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
 }
 

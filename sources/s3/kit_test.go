@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, leftovers...)
 }
 
-const patience = 30 * time.Second
+// patience is long, as a listing that took a while on a busy machine is not repeated soon.
+const patience = 2 * time.Minute
 
 // dial makes a client of the SDK that puts the bucket into the path.
 func dial(tb testing.TB, endpoint, access, secret string) *s3.Client {

@@ -43,7 +43,7 @@ func large(n int) string {
 func healing(tb testing.TB, r sources.Reader, n int, each func(i int)) map[string]string {
 	tb.Helper()
 	bodies := map[string]string{}
-	end := time.Now().Add(90 * time.Second)
+	end := time.Now().Add(2 * patience)
 	for i := 0; len(bodies) < n; i++ {
 		if time.Now().After(end) {
 			tb.Fatalf("%d of %d objects came", len(bodies), n)

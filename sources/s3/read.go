@@ -63,7 +63,7 @@ func (b *body) get() error {
 		in.VersionId = &b.ver
 	}
 	out, err := b.source.Client.GetObject(ctx, in)
-	watch.Stop()
+	err = b.silent(watch, err)
 	if err == nil {
 		if err = b.check(out); err != nil {
 			_ = out.Body.Close()
@@ -149,8 +149,15 @@ func (b *body) some(p []byte) (int, error) {
 	}
 	watch.Reset(b.source.readIdle)
 	n, err := src.Read(p)
-	watch.Stop()
-	return n, err
+	return n, b.silent(watch, err)
+}
+
+// silent stops the watch, and says so where it was what ended a call: a context that we ended must not look like the handler's.
+func (b *body) silent(watch *time.Timer, err error) error {
+	if running := watch.Stop(); err != nil && err != io.EOF && !running && b.ctx.Err() == nil {
+		return fmt.Errorf("no answer within %v", b.source.readIdle)
+	}
+	return err
 }
 
 var errClosed = errors.New("read of an object that is closed")

@@ -130,7 +130,7 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(front.Close)
 	t.Cleanup(func() { close(hang) })
 	s := newSource(t, quick(dial(t, front.URL, "id", "hush")))
-	s.readIdle = 50 * time.Millisecond
+	s.readIdle = 500 * time.Millisecond
 	b, err := (&place{source: s, resource: "in"}).Open(t.Context(), "a", *identity("bkt", "in/a", "e", "", 10, time.Now()))
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +138,11 @@ func TestSilence(t *testing.T) {
 	defer b.Close()
 	if got, err := io.ReadAll(b); string(got) != "0123456789" || err != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+	n = 1 // nobody answers any more
+	if _, err := (&place{source: s, resource: "in"}).Open(t.Context(), "a", *identity("bkt", "in/a", "e", "", 10, time.Now())); err == nil ||
+		!strings.Contains(err.Error(), "no answer within") || errors.Is(err, context.Canceled) {
+		t.Errorf("Open of what nobody sends: %v", err)
 	}
 }
 

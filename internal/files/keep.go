@@ -36,6 +36,11 @@ type keeping struct {
 	turn    uint32          // which of the turns it is
 	turns   uint32
 	full    bool // the last Fetch failed for want of room
+	short   bool // a file waits for room
+	counted bool // room is that of the walk through the files that goes on
+	room    int
+	owed    func(name string) bool // the round of a trigger file waits for it; nil: there are none
+	paid    func(name string)      // it waits no longer
 }
 
 func newKeeping(c *rebalancer.Claim, opt *Options, hurry <-chan struct{}) *keeping {
@@ -63,6 +68,10 @@ func (r *Reader) beginKept(ctx context.Context) error {
 	}
 	if err := k.state.Err(); err != nil {
 		return err
+	}
+	k.counted = false
+	if r.opt.Trigger != "" {
+		k.owed, k.paid = r.leftInRound, r.settledInRound
 	}
 	k.listing, k.back = k.state.Begin(), nil
 	most := recheckMost
@@ -99,11 +108,15 @@ func (k *keeping) worked(c candidate) bool {
 	parts := make([]part, 0, 1+len(c.more))
 	for _, e := range append(c.more[:len(c.more):len(c.more)], c.Entry) {
 		if e.Info == nil {
-			return !k.back[c.Name] && !k.hasTurn(c.Name)
+			return !k.back[c.Name] && !k.hasTurn(c.Name) && (k.owed == nil || !k.owed(c.Name))
 		}
 		parts = append(parts, part{name: e.Name, info: *e.Info})
 	}
-	return rec.ID == k.identity(&file{part: parts[len(parts)-1], more: parts[:len(parts)-1]})
+	same := rec.ID == k.identity(&file{part: parts[len(parts)-1], more: parts[:len(parts)-1]})
+	if same && k.paid != nil {
+		k.paid(c.Name)
+	}
+	return same
 }
 
 // knows reports whether a name is no news.
@@ -113,6 +126,14 @@ func (k *keeping) knows(name string) bool {
 	}
 	_, known := k.state.Look(name)
 	return known
+}
+
+// leftInRound reports whether a round waits for a file: then it is looked at, for a listing that only names it does not say that it was
+// worked.
+func (r *Reader) leftInRound(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.round != nil && r.round.left[name]
 }
 
 // hasTurn reports whether a file that was worked is to be looked at again after this listing.
@@ -182,9 +203,10 @@ func (r *Reader) unworked(f *file, v verdict) verdict {
 	}
 	rec, known := k.state.Look(f.name)
 	if !known || rec.ID != k.identity(f) {
-		return v
+		return r.fitting(f, v)
 	}
 	if rec.Outcome != seen.Waiting {
+		r.settledInRound(f.name)
 		return missing // as a message
 	}
 	f.attempt = max(f.attempt, int(rec.Attempts)+1)
@@ -197,36 +219,53 @@ func (r *Reader) unworked(f *file, v verdict) verdict {
 	return v
 }
 
-// withRoom leaves of picks those that can be remembered when they are done. It fails when that is none.
+// fitting keeps a file back that is ready but could not be remembered when it is done, so that those after it that can be have their
+// turn. It is looked at again as often as an idle place is listed.
+func (r *Reader) fitting(f *file, v verdict) verdict {
+	k := r.keep
+	if v != ready || k.knows(f.name) {
+		return v
+	}
+	if !k.counted {
+		k.room, k.counted = r.freeRoom(), true
+	}
+	if k.room > 0 {
+		k.room--
+		return v
+	}
+	k.short = true
+	f.due = time.Now().Add(r.opt.IdleInterval)
+	return notYet
+}
+
+// freeRoom is how many files more can be handed out and remembered.
+func (r *Reader) freeRoom() int {
+	room := r.keep.state.Room()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.owned {
+		if !r.keep.knows(f.name) {
+			room--
+		}
+	}
+	return room
+}
+
+// withRoom fails when there is nothing to deliver because files could not be remembered. Else it returns picks.
 func (r *Reader) withRoom(picks []*file) ([]*file, error) {
 	k := r.keep
-	if k == nil || len(picks) == 0 {
+	if k == nil {
 		return picks, nil
 	}
-	k.full = false
-	room := k.state.Room()
-	r.mu.Lock()
-	for _, f := range r.owned {
-		if !k.knows(f.name) {
-			room--
-		}
+	k.counted, k.full = false, false
+	if !k.short || len(picks) > 0 {
+		return picks, nil
 	}
-	r.mu.Unlock()
-	kept := picks[:0]
-	for _, f := range picks {
-		if !k.knows(f.name) {
-			if room <= 0 {
-				continue
-			}
-			room--
-		}
-		kept = append(kept, f)
-	}
-	if len(kept) == 0 {
-		k.full = true
+	if k.full = r.freeRoom() <= 0; k.full {
 		return nil, k.state.Full()
 	}
-	return kept, nil
+	k.short = false
+	return picks, nil
 }
 
 // Keep implements sources.Keeper: a new Reader would have no more room for files that stay.

@@ -77,6 +77,10 @@ func (r *Reader) keepOne(ctx context.Context, s *sources.Settlement, i int) (*ke
 		return nil, err
 	}
 	k := &kept{i: i, f: f, x: seen.Settlement{Name: f.name, Record: seen.Record{ID: r.keep.identity(f)}}}
+	if err := k.x.Check(); err != nil { // or it would fail those of the whole call
+		r.settledOnce(f)
+		return nil, err
+	}
 	switch s.Outcome {
 	case sources.Done:
 		k.x.Outcome = seen.Done

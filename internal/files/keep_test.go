@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -248,6 +250,104 @@ func TestKeptAndMoved(t *testing.T) {
 			t.Errorf("a reject without a place for it: %v", err)
 		}
 		settle(t, r, sources.Done, ms...)
+	})
+}
+
+// TestKeptNameTooLong: a file that could not be remembered is left alone, and told; a settlement of one fails alone.
+func TestKeptNameTooLong(t *testing.T) {
+	t.Parallel()
+	bothListings(t, func(t *testing.T, p *fake) {
+		var log strings.Builder
+		o := Options{Deep: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		r := keeper(t, p, checkpointtest.New(), o)
+		long := strings.Repeat("folder/", seen.MaxName/7) + "name"
+		p.put(long, "x")
+		p.put("a", "x")
+		p.put(long[:seen.MaxName], "x")
+		ms, keys := fetch(t, r, 2)
+		if len(keys[1]) != seen.MaxName {
+			t.Fatalf("got %q", keys)
+		}
+		m, f := &rebalancer.Message{Key: long}, &file{part: part{name: long}, attempt: 1}
+		r.mu.Lock()
+		r.hand[m], r.owned[long] = f, f
+		r.mu.Unlock()
+		var some *sources.SettleError
+		if err := r.Settle(t.Context(), settlements(sources.Done, append(ms, m)...)); !errors.As(err, &some) || len(some.Failed) != 1 || some.Failed[2] == nil {
+			t.Errorf("Settle: %v", err)
+		}
+		nothing(t, r, time.Minute)
+		if !strings.Contains(log.String(), long) {
+			t.Errorf("it is not told: %s", log.String())
+		}
+	})
+}
+
+// TestKeptTriggerAgain: a round ends although files of it prove to be worked already, or a listing has no more to say of them.
+func TestKeptTriggerAgain(t *testing.T) {
+	t.Parallel()
+	bothListings(t, func(t *testing.T, p *fake) {
+		r := keeper(t, p, checkpointtest.New(), Options{Trigger: "GO"})
+		for i := range 100 {
+			p.put(fmt.Sprintf("%03d", i), "x")
+		}
+		for round := range 4 {
+			p.put(fmt.Sprintf("new%d", round), "x")
+			p.put("GO", fmt.Sprint(round))
+			for {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ms, err := r.Fetch(ctx, 50)
+				cancel()
+				if err != nil {
+					break
+				}
+				settle(t, r, sources.Done, ms...)
+			}
+			if p.has("GO") {
+				t.Fatalf("round %d: the trigger stays", round)
+			}
+		}
+	})
+}
+
+// TestFullBesideRetries: what needs no room is delivered though as many files as are asked for wait for room before it.
+func TestFullBesideRetries(t *testing.T) {
+	t.Parallel()
+	bothListings(t, func(t *testing.T, p *fake) {
+		r := keeper(t, p, checkpointtest.New(), Options{})
+		r.keep.conf.Most = 3
+		for _, name := range []string{"x1", "x2", "x3"} {
+			p.put(name, "x")
+		}
+		ms, _ := fetch(t, r, 3)
+		settle(t, r, sources.Done, ms[:2]...)
+		later := settlements(sources.Retry, ms[2])
+		later[0].Delay = time.Minute
+		if err := r.Settle(t.Context(), later); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			p.put(fmt.Sprintf("a%d", i), "x") // before it in the order
+		}
+		full, start := 0, time.Now()
+		for {
+			ms, err := r.Fetch(t.Context(), 2)
+			if err == nil {
+				if len(ms) != 1 || ms[0].Key != "x3" {
+					t.Fatalf("got %d files, %q", len(ms), ms[0].Key)
+				}
+				settle(t, r, sources.Done, ms...)
+				break
+			}
+			if !errors.Is(err, seen.ErrFull) || !r.Keep() || time.Since(start) > 10*time.Minute {
+				t.Fatalf("after %v: %v, keep %v", time.Since(start), err, r.Keep())
+			}
+			full++
+			time.Sleep(time.Second)
+		}
+		if full == 0 {
+			t.Error("never full")
+		}
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/rebalancer-go/rebalancer/internal/files/seen"
 )
 
 // ours begins the names that the engine and its places make; they are never messages.
@@ -155,8 +157,12 @@ func sound(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// sound tells whether a name can be that of a message. In a tree that is so when each part of it can.
+// sound tells whether a name can be that of a message. In a tree that is so when each part of it can; where files stay, when it can be
+// remembered.
 func (o *Options) sound(name string) bool {
+	if (o.Keep || o.FailedKeep) && len(name) > seen.MaxName {
+		return false
+	}
 	if !o.Deep {
 		return sound(name)
 	}

@@ -11,8 +11,8 @@ type head struct {
 	fence  int64
 	nonce  uint64 // of the State that wrote it
 	seq    uint64 // of its writes of the head
-	listed uint32 // the last plausible listing: when, in s of Unix time; 0 for none
-	names  uint32 // and how many names it had
+	listed uint32 // when what listings prove was last written, or the state was first opened, in s of Unix time
+	names  uint32 // how many names the last plausible listing had
 	next   uint32 // the least number that no chunk ever had
 	chunks []chunkRef
 }

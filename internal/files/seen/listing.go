@@ -104,7 +104,7 @@ func (l *Listing) mark(now time.Time) {
 	s := l.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed, s.names = now, l.total
+	s.names = l.total
 	s.stale, s.forget = 0, 0
 	s.each(func(e *entry) {
 		if e.seen != l.number {
@@ -155,7 +155,7 @@ func (s *State) Tidy(ctx context.Context) error {
 func (s *State) tidy(ctx context.Context, now time.Time) error {
 	puts, _ := s.merged(nil)
 	before := s.Len()
-	err := s.rewrite(ctx, puts, func(e *entry) bool { return e.prunable(now) }, func(l *leaf) bool {
+	err := s.rewrite(ctx, now, puts, func(e *entry) bool { return e.prunable(now) }, func(l *leaf) bool {
 		for i := range l.entries {
 			if e := &l.entries[i]; e.gone != e.saved || e.prunable(now) {
 				return true

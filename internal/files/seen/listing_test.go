@@ -104,6 +104,32 @@ func TestAbsenceIsHandedOver(t *testing.T) {
 	})
 }
 
+// TestForgetsThoughItMoves: a resource that no owner has for long enough to write what listings prove is tidied all the same.
+func TestForgetsThoughItMoves(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := checkpointtest.New()
+			settle(t, open1(t, store), numbered(0, 1000)...)
+			few := names(numbered(0, 900))
+			for range 6 * 26 {
+				s := open1(t, store)
+				if busy {
+					settle(t, s, numbered(0, 300)...) // which writes a head
+				}
+				for range 3 {
+					time.Sleep(3 * time.Minute)
+					list(t, s, nil, few...)
+				}
+				time.Sleep(time.Minute)
+			}
+			if n := open1(t, store).Len(); n != 900 {
+				t.Errorf("busy %v: %d names", busy, n)
+			}
+		})
+	}
+}
+
 // TestReturnIsHandedOver: that a name is back is written at once; otherwise the next owner would count on from before.
 func TestReturnIsHandedOver(t *testing.T) {
 	t.Parallel()

@@ -160,6 +160,9 @@ func (s *stored) journal(values map[string][]byte) error {
 func (s *State) take(ctx context.Context, from *stored) error {
 	h := *from.head
 	h.fence, h.nonce, h.seq = s.opt.Fence, s.nonce, 1
+	if h.listed == 0 {
+		h.listed = uint32(s.lastTidy.Unix())
+	}
 	changes := map[string][]byte{keyHead: h.bytes()}
 	for _, k := range from.orphans {
 		changes[k] = nil
@@ -171,8 +174,8 @@ func (s *State) take(ctx context.Context, from *stored) error {
 	s.headV, s.jourV, s.next = versions[keyHead], from.jourV, h.next
 	s.seq, s.applied = 1, 1
 	s.names, s.listedOld = int(h.names), int(h.names)
-	if h.listed != 0 {
-		s.listed = time.Unix(int64(h.listed), 0)
+	if at := time.Unix(int64(h.listed), 0); at.Before(s.lastTidy) { // by whoever: a resource that moves often would never be tidied
+		s.lastTidy = at
 	}
 	s.table = from.table
 	return nil

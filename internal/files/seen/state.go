@@ -16,6 +16,8 @@ const (
 	Prefix = "files.seen/"
 	// MaxNames is how many names a resource can have.
 	MaxNames = 200_000
+	// MaxName is the length of the longest, in bytes.
+	MaxName = maxName
 	// DefaultPace is the least time between two writes.
 	DefaultPace = 200 * time.Millisecond
 
@@ -68,8 +70,7 @@ type State struct {
 	mu sync.Mutex // guards the rest; never held across a call of the store
 	table
 	listing   uint32          // the number of the last listing that began
-	listed    time.Time       // when the last plausible one ended; zero for never
-	names     int             // that it had
+	names     int             // that the last plausible one had
 	returned  map[string]bool // names that are there, and missing as the store has it
 	stale     int             // entries whose absence the store does not have
 	forget    int             // entries that can go

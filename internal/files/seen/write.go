@@ -26,7 +26,7 @@ func (s *State) Settle(ctx context.Context, batch []Settlement) error {
 		return nil
 	}
 	for i := range batch {
-		if err := batch[i].check(); err != nil {
+		if err := batch[i].Check(); err != nil {
 			return s.wrap(err)
 		}
 	}
@@ -40,7 +40,8 @@ func (s *State) Settle(ctx context.Context, batch []Settlement) error {
 	return s.write(ctx, func() error { return s.settle(ctx, batch) })
 }
 
-func (x *Settlement) check() error {
+// Check says why a settlement cannot be remembered; nil: it can.
+func (x *Settlement) Check() error {
 	if len(x.Name) == 0 || len(x.Name) > maxName || x.Outcome > Failed {
 		return fmt.Errorf("a name of %d bytes with outcome %d cannot be remembered: it must have 1 to %d bytes", len(x.Name), x.Outcome, maxName)
 	}
@@ -117,14 +118,14 @@ func (s *State) settle(ctx context.Context, batch []Settlement) error {
 		return s.Full()
 	}
 	if len(puts) > journalMost {
-		return s.rewrite(ctx, puts, keepAll, untouched)
+		return s.rewrite(ctx, s.lastTidy, puts, keepAll, untouched)
 	}
 	list := newList()
 	for _, e := range puts {
 		list.add(e)
 	}
 	if list.size() > maxValue {
-		return s.rewrite(ctx, puts, keepAll, untouched)
+		return s.rewrite(ctx, s.lastTidy, puts, keepAll, untouched)
 	}
 	versions, err := s.save(ctx, true, map[string][]byte{keyJournal: list.bytes()})
 	if err != nil {
@@ -186,7 +187,7 @@ func (s *State) noteReturn(e *entry) {
 }
 
 // rewrite puts the journal and more into new chunks, and then into force.
-func (s *State) rewrite(ctx context.Context, puts []*entry, drop func(*entry) bool, touch func(*leaf) bool) error {
+func (s *State) rewrite(ctx context.Context, tidied time.Time, puts []*entry, drop func(*entry) bool, touch func(*leaf) bool) error {
 	if len(s.tried) >= triedMost {
 		s.broken = fmt.Errorf("%d rewrites have had no answer: %w", triedMost, rebalancer.ErrStale)
 		return s.broken
@@ -196,10 +197,7 @@ func (s *State) rewrite(ctx context.Context, puts []*entry, drop func(*entry) bo
 	if len(w.leaves) > s.chunksMost { // many are far from full
 		w = rewriteLeaves(s.leaves, change{puts, drop, func(*leaf) bool { return true }})
 	}
-	h := head{fence: s.opt.Fence, nonce: s.nonce, names: uint32(s.names)}
-	if !s.listed.IsZero() {
-		h.listed = uint32(s.listed.Unix())
-	}
+	h := head{fence: s.opt.Fence, nonce: s.nonce, names: uint32(s.names), listed: uint32(tidied.Unix())}
 	s.mu.Unlock()
 	if len(w.leaves) > s.chunksMost {
 		return s.Full()

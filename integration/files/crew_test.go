@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -133,14 +135,36 @@ func (c *crew) all(patience time.Duration) *account {
 			for _, r := range c.cfg.Resources {
 				left = append(left, c.cfg.Place.left(c.t, r)...)
 			}
+			left = slices.DeleteFunc(left, c.isDoneFile) // one without its file is what a death leaves, and does no harm
+		} else {
+			c.uploads.sayAgain(a.missing(final))
 		}
 		return len(a.missing(final)) == 0 && len(left) == 0 || len(a.wrong) > 0
 	})
 	if !done {
 		c.t.Errorf("after %v: not handled %q; not settled %q", patience, a.missing(final), left)
+		c.tell(a.missing(final))
 	}
 	for _, w := range a.wrong {
 		c.t.Error(w)
 	}
 	return a
+}
+
+func (c *crew) isDoneFile(name string) bool {
+	return c.uploads.done != "" && strings.HasSuffix(name, c.uploads.done)
+}
+
+// tell shows what is known of the first of some versions.
+func (c *crew) tell(versions []string) {
+	c.t.Helper()
+	for _, v := range versions[:min(1, len(versions))] {
+		for _, l := range c.ledger.read(c.t) {
+			if strings.Contains(v, l.Name) && l.Name != "" && strings.HasPrefix(v, l.Resource) {
+				c.t.Logf("%+v", l)
+			}
+		}
+		resource, _, _ := strings.Cut(v, "-")
+		c.t.Logf("left in %s: %q", resource, c.cfg.Place.left(c.t, resource))
+	}
 }

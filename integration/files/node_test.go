@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -155,7 +156,12 @@ func (n *nodeState) read(ctx context.Context, m *rebalancer.Message) ([]byte, er
 		return nil, err
 	}
 	if h, _ := parse(begin); h.next() != "" {
-		if err := n.put(ctx, m.Resource, m.Key, body(h.next(), h.Length+1)); err != nil {
+		ctx := context.WithoutCancel(ctx) // the sender's, not the handler's
+		err := n.put(ctx, m.Resource, m.Key, body(h.next(), h.Length+1))
+		if done, ok := strings.CutPrefix(n.cfg.DoneFile, "*"); ok && err == nil { // one that is older than its file does not count
+			err = n.put(ctx, m.Resource, m.Key+done, nil)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("replace: %w", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +24,8 @@ type uploads struct {
 	wg       sync.WaitGroup
 	mu       sync.Mutex
 	made     int
-	final    []string        // versions that must be handled
+	final    []string // versions that must be handled
+	said     time.Time
 	forgiven map[string]bool // versions whose upload paused for longer than it was meant to
 }
 
@@ -122,6 +124,24 @@ func (u *uploads) inParts(resource, name string, b []byte, parts int, pause func
 		allowed = time.Hour // a done-file tells
 	}
 	return u.complete(resource, name, h.Version, longest, allowed)
+}
+
+// sayAgain writes the done-files of versions that are not handled, now and then: a handler that was to replace a file may have died before its done-file.
+func (u *uploads) sayAgain(versions []string) {
+	if u.done == "" || time.Since(u.said) < 5*time.Second {
+		return
+	}
+	u.said = time.Now()
+	for _, v := range versions {
+		resource, name, _ := strings.Cut(v, "-")
+		name, _, again := strings.Cut(name, replaced)
+		if !again {
+			continue
+		}
+		if err := u.place.put(context.Background(), resource, name+u.done, nil); err != nil {
+			u.t.Error(err)
+		}
+	}
 }
 
 // finals are the versions that must have been handled in the end, and those that are forgiven.

@@ -14,7 +14,7 @@ source_drivers() {
 
 if need_servers; then
 	source_drivers
-	gotest "sources: files under faults, directories, FTP, SFTP and S3 over Redis" -timeout 12h -parallel 16 ./integration/files -seed="$SEED" ${SOAK:+-soak}
+	gotest "sources: files under faults, directories, FTP, SFTP and S3 over Redis" -timeout 12h -parallel 6 ./integration/files -seed="$SEED" ${SOAK:+-soak}
 	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else
 	missing "sources: RabbitMQ, SQS, S3, FTP" "scripts/servers.sh could not install the servers"

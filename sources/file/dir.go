@@ -37,6 +37,8 @@ type handle struct {
 	self *os.File // carries the lock
 	id   fs.FileInfo
 
+	strange bool // it is on another device than at first
+
 	users int  // of dir.mu: calls that are at work in it
 	left  bool // of dir.mu: the last of them closes it
 }
@@ -226,7 +228,8 @@ func (d *dir) Stat(_ context.Context, name string) (files.Info, error) {
 		return files.Info{}, err
 	}
 	defer d.done(h)
-	return stat(h.root, name)
+	i, err := stat(h.root, name)
+	return i, d.unproved(h, name, err)
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -40,7 +41,22 @@ func (s *Source) sameShare(resource string, h *handle) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.devices[resource] = now
+	if _, known := s.homes[resource]; !known {
+		s.homes[resource] = now
+	}
+	h.strange = s.homes[resource] != now
 	return nil
+}
+
+// unproved is the answer to a look for a file that is missing on another device than the resource was on at first, where
+// what was worked is remembered by its name: it may be below the mount point of its share, with all its other files, and
+// what is not known to be gone must not be forgotten.
+func (d *dir) unproved(h *handle, name string, err error) error {
+	o := &d.source.options
+	if !h.strange || !o.Keep && !o.FailedKeep || name == o.Trigger || !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular) {
+		return err
+	}
+	return &errShare{fmt.Sprintf("%q is missing, and its directory is on another device than at first", name)}
 }
 
 // missingShare checks an error of opening a directory: one that is missing because its share is has not gone.

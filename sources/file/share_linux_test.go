@@ -179,3 +179,47 @@ func TestLostShareOfAFolder(t *testing.T) {
 	unmount(away)
 	unmount(disk)
 }
+
+// TestMissingOnAnotherDevice: below the mount point of a share there may be files too. With Keep, what the share had is not
+// proved to be gone by a look for it there, until the share is back.
+func TestMissingOnAnotherDevice(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{true, false} {
+		top, disk := root(t), t.TempDir()
+		in := filepath.Join(top, "in")
+		write(t, filepath.Join(in, "stray"), "stray")
+		mount(t, "tmpfs", disk, "tmpfs", 0)
+		mount(t, disk, in, "", unix.MS_BIND)
+		write(t, filepath.Join(in, "kept"), "kept")
+		cfg := quick(top)
+		if keep {
+			cfg.OnSuccess = pickup.Keep()
+		}
+		s := newSource(t, cfg)
+		d := &dir{source: s, group: "g", resource: "in"}
+		t.Cleanup(d.release)
+		gone := func() bool {
+			if err := d.refresh(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := d.Stat(t.Context(), "a")
+			return errors.Is(err, os.ErrNotExist)
+		}
+		if !gone() {
+			t.Error("a missing file is not gone")
+		}
+		unmount(in)
+		if gone() == keep {
+			t.Errorf("keep %v: a file that another device lacks is gone: %v", keep, !keep)
+		}
+		if _, err := d.Stat(t.Context(), "stray"); err != nil {
+			t.Error(err)
+		}
+		mount(t, disk, in, "", unix.MS_BIND)
+		if !gone() {
+			t.Error("a missing file is not gone after the share came back")
+		}
+		unmount(in)
+		unmount(disk)
+	}
+}

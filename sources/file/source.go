@@ -31,6 +31,9 @@
 // directory: one that was not mounted then looks empty. So let resources be directories inside of the share, not its mount
 // point: then an unmounted share is a missing directory, which is reported.
 //
+// With Keep, a directory that is on another device than at first is no proof that files which it lacks are gone, so that
+// most of what was worked there is not forgotten until the share is back on its device, or the source is opened anew.
+//
 // Up to four files are settled at a time, since a share answers slowly.
 //
 // # Two groups on one directory
@@ -73,6 +76,7 @@ type Source struct {
 	closed  bool
 	readers map[*dir]*files.Reader
 	devices map[string]uint64 // of the directories that were opened
+	homes   map[string]uint64 // the first of those
 	mounts  map[string]uint64 // of the shares that absolute folders are on, by where they are mounted
 }
 
@@ -82,7 +86,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(), dress: dress, mounts: map[string]uint64{},
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(), dress: dress, mounts: map[string]uint64{}, homes: map[string]uint64{},
 		readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
 }
 

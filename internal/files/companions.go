@@ -61,14 +61,14 @@ func (o *Options) complete() (errs []error) {
 		errs = append(errs, fmt.Errorf("TriggerFile is %q, must be the name of a file", o.Trigger))
 	}
 	if len(o.Set) == 1 {
-		errs = append(errs, fmt.Errorf("Set has one pattern, must have none or at least two"))
+		errs = append(errs, fmt.Errorf("the Set has one pattern, must have none or at least two"))
 	}
 	for i, p := range o.Set {
 		errs = append(errs, oneStar("Set", p, "*.xml"))
 		o.set = append(o.set, parseStar(p))
 		for _, before := range o.Set[:i] {
 			if p == before {
-				errs = append(errs, fmt.Errorf("Set has %q twice", p))
+				errs = append(errs, fmt.Errorf("the Set has %q twice", p))
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func FromPolicy(p pickup.Policy, can Can) (Options, error) {
 		errs = append(errs, errors.New("ClaimByRename is set, which this source cannot do: it has no rename"))
 	}
 	if p.Order != pickup.ByName && p.Order != pickup.ByTime {
-		errs = append(errs, fmt.Errorf("Order is %d, must be ByName or ByTime", p.Order))
+		errs = append(errs, fmt.Errorf("the Order is %d, must be ByName or ByTime", p.Order))
 	}
 	switch p.OnSuccess.Kind() {
 	case pickup.None:

@@ -34,7 +34,7 @@ var kinds = map[string]func() ways{
 	"no links": func() ways { return kernel().without(true) },
 }
 
-// openDirs opens directories for the test.
+// openDir opens a directory for the test.
 func openDir(t *testing.T, p string) *handle {
 	t.Helper()
 	s := newSource(t, quick(filepath.Dir(p)))

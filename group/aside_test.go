@@ -14,6 +14,13 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources/memory"
 )
 
+// read copies what a reply notes.
+func (r *scripted) read(taken *[]string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(*taken)
+}
+
 // refuses settles all but the messages whose ID begins with "bad", while on.
 func refuses(on *atomic.Bool, taken *[]string) func(int, []sources.Settlement) error {
 	return func(_ int, s []sources.Settlement) error {
@@ -48,8 +55,8 @@ func TestOneThatCannotBeSettled(t *testing.T) {
 		if got := r.lines(); len(got) < inPlace+3 {
 			t.Errorf("calls: %q", got)
 		}
-		if !slices.Equal(taken, []string{"1", "2", "3"}) {
-			t.Fatalf("taken %q beside one that is refused", taken)
+		if !slices.Equal(r.read(&taken), []string{"1", "2", "3"}) {
+			t.Fatalf("taken %q beside one that is refused", r.read(&taken))
 		}
 		if k := w.kinds("a"); slices.Contains(k, KindRecovered) {
 			t.Errorf("recovered before all is settled: %v", k)
@@ -57,8 +64,8 @@ func TestOneThatCannotBeSettled(t *testing.T) {
 		on.Store(false)
 		time.Sleep(time.Hour)
 		s.stop()
-		if !slices.Equal(taken, []string{"1", "2", "3", "bad"}) || s.unsettled != 0 {
-			t.Errorf("taken %q, %d unsettled", taken, s.unsettled)
+		if !slices.Equal(r.read(&taken), []string{"1", "2", "3", "bad"}) || s.unsettled != 0 {
+			t.Errorf("taken %q, %d unsettled", r.read(&taken), s.unsettled)
 		}
 		wk.end(nil)
 		if k := w.kinds("a"); k[len(k)-1] != KindRecovered {
@@ -74,14 +81,15 @@ func TestOneThatCannotBeSettledAtTheEnd(t *testing.T) {
 		var on atomic.Bool
 		on.Store(true)
 		var taken []string
-		s := newSettler(wk, &scripted{reply: refuses(&on, &taken)})
+		r := &scripted{reply: refuses(&on, &taken)}
+		s := newSettler(wk, r)
 		s.add(done("bad")[0])
 		time.Sleep(time.Minute)
 		s.add(done("1")[0])
 		began := time.Now()
 		s.stop()
-		if d := time.Since(began); d < DefaultGrace || d > 2*DefaultGrace || !slices.Equal(taken, []string{"1"}) {
-			t.Errorf("after %v, taken %q", d, taken)
+		if d := time.Since(began); d < DefaultGrace || d > 2*DefaultGrace || !slices.Equal(r.read(&taken), []string{"1"}) {
+			t.Errorf("after %v, taken %q", d, r.read(&taken))
 		}
 		wk.end(nil)
 	})
@@ -110,14 +118,14 @@ func TestOrderBehindOneThatCannotBeSettled(t *testing.T) {
 			s.add(x)
 			time.Sleep(time.Minute)
 		}
-		if !slices.Equal(taken, []string{"other"}) {
-			t.Fatalf("taken %q", taken)
+		if !slices.Equal(r.read(&taken), []string{"other"}) {
+			t.Fatalf("taken %q", r.read(&taken))
 		}
 		on.Store(false)
 		time.Sleep(time.Hour)
 		s.stop()
-		if !slices.Equal(taken, []string{"other", "k1", "k2", "k3"}) {
-			t.Errorf("taken %q", taken)
+		if !slices.Equal(r.read(&taken), []string{"other", "k1", "k2", "k3"}) {
+			t.Errorf("taken %q", r.read(&taken))
 		}
 		wk.end(nil)
 	})
@@ -147,8 +155,8 @@ func TestOneThatTakesTheTimeOfOthers(t *testing.T) {
 			s.add(x)
 		}
 		time.Sleep(time.Hour)
-		if !slices.Equal(taken, []string{"1", "2"}) {
-			t.Errorf("taken %q", taken)
+		if !slices.Equal(r.read(&taken), []string{"1", "2"}) {
+			t.Errorf("taken %q", r.read(&taken))
 		}
 		s.stop()
 		wk.end(nil)

@@ -39,8 +39,7 @@ type keeping struct {
 	short   bool // a file waits for room
 	counted bool // room is that of the walk through the files that goes on
 	room    int
-	owed    func(name string) bool // the round of a trigger file waits for it; nil: there are none
-	paid    func(name string)      // it waits no longer
+	settled func(name string) // the round of a trigger file waits for it no longer; nil: there are none
 }
 
 func newKeeping(c *rebalancer.Claim, opt *Options, hurry <-chan struct{}) *keeping {
@@ -71,7 +70,7 @@ func (r *Reader) beginKept(ctx context.Context) error {
 	}
 	k.counted = false
 	if r.opt.Trigger != "" {
-		k.owed, k.paid = r.leftInRound, r.settledInRound
+		k.settled = r.settledInRound
 	}
 	k.listing, k.back = k.state.Begin(), nil
 	most := recheckMost
@@ -108,13 +107,13 @@ func (k *keeping) worked(c candidate) bool {
 	parts := make([]part, 0, 1+len(c.more))
 	for _, e := range append(c.more[:len(c.more):len(c.more)], c.Entry) {
 		if e.Info == nil {
-			return !k.back[c.Name] && !k.hasTurn(c.Name) && (k.owed == nil || !k.owed(c.Name))
+			return !k.back[c.Name] && !k.hasTurn(c.Name)
 		}
 		parts = append(parts, part{name: e.Name, info: *e.Info})
 	}
 	same := rec.ID == k.identity(&file{part: parts[len(parts)-1], more: parts[:len(parts)-1]})
-	if same && k.paid != nil {
-		k.paid(c.Name)
+	if same && k.settled != nil {
+		k.settled(c.Name)
 	}
 	return same
 }
@@ -126,14 +125,6 @@ func (k *keeping) knows(name string) bool {
 	}
 	_, known := k.state.Look(name)
 	return known
-}
-
-// leftInRound reports whether a round waits for a file: then it is looked at, for a listing that only names it does not say that it was
-// worked.
-func (r *Reader) leftInRound(name string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.round != nil && r.round.left[name]
 }
 
 // hasTurn reports whether a file that was worked is to be looked at again after this listing.

@@ -310,6 +310,37 @@ func TestKeptTriggerAgain(t *testing.T) {
 	})
 }
 
+// TestKeptTriggerTakenBack: a file of the round that turns into the one that was worked does not hold it up.
+func TestKeptTriggerTakenBack(t *testing.T) {
+	t.Parallel()
+	bothListings(t, func(t *testing.T, p *fake) {
+		r := keeper(t, p, checkpointtest.New(), Options{Trigger: "GO", StableFor: 10 * time.Second})
+		p.put("a", "x")
+		p.put("GO", "1")
+		ms, _ := fetch(t, r, 1)
+		settle(t, r, sources.Done, ms...)
+		nothing(t, r, time.Minute)
+		old := p.files["a"]
+		p.put("a", "another")
+		p.put("GO", "2")
+		p.set(func(p *fake) {
+			p.fail = func(op, name string) error {
+				if op == "stat" && name == "a" && r.round != nil {
+					p.files["a"] = old
+				}
+				return nil
+			}
+		})
+		if p.exact { // which is not looked at until it is to be delivered
+			time.AfterFunc(15*time.Second, func() { p.set(func(p *fake) { p.files["a"] = old }) })
+		}
+		nothing(t, r, time.Hour)
+		if p.has("GO") {
+			t.Error("the trigger stays")
+		}
+	})
+}
+
 // TestFullBesideRetries: what needs no room is delivered though as many files as are asked for wait for room before it.
 func TestFullBesideRetries(t *testing.T) {
 	t.Parallel()

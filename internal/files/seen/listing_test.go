@@ -114,12 +114,12 @@ func TestForgetsThoughItMoves(t *testing.T) {
 			few := names(numbered(0, 900))
 			for range 6 * 26 {
 				s := open1(t, store)
-				if busy {
-					settle(t, s, numbered(0, 300)...) // which writes a head
-				}
 				for range 3 {
 					time.Sleep(3 * time.Minute)
 					list(t, s, nil, few...)
+				}
+				if busy {
+					settle(t, s, numbered(0, 300)...) // which writes a head
 				}
 				time.Sleep(time.Minute)
 			}

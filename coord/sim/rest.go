@@ -145,11 +145,11 @@ func (w *World) ties(live []*proc, s *share) (map[string]string, string) {
 		if !ok || i < 0 || !w.mayWork(live[i], r) {
 			continue
 		}
-		if w.declined[live[i].key(r)] {
-			ties[r] = "?"
+		if room[v.Node]++; s.nodes[i].most > 0 && room[v.Node] > s.nodes[i].most {
 			continue
 		}
-		if room[v.Node]++; s.nodes[i].most > 0 && room[v.Node] > s.nodes[i].most {
+		if w.declined[live[i].key(r)] { // or taken again since, and then it has its place among the node's most
+			ties[r] = "?"
 			continue
 		}
 		if ties[r] = v.Node; s.owner[j] >= 0 && s.owner[j] != i {

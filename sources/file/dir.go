@@ -29,6 +29,7 @@ type dir struct {
 	closed bool
 	warned bool // of another group
 	doubt  bool // a listing failed: the open directory may be of a share that was mounted anew
+	listed bool // whole, since it was opened
 }
 
 // handle is one open directory. No path leads out of it.
@@ -182,7 +183,13 @@ func (d *dir) List(ctx context.Context, each func(page []files.Entry) error) err
 		d.doubt = d.doubt || ctx.Err() == nil // a listing that was called off says nothing of the directory
 		return err
 	}
-	d.restore(h, taken)
+	d.mu.Lock()
+	patience := takenFor
+	if !d.listed { // what is taken now is by an earlier owner: no need to wait for its end
+		patience, d.listed = 0, true
+	}
+	d.mu.Unlock()
+	d.restore(h, taken, patience)
 	return nil
 }
 

@@ -19,7 +19,7 @@
 // file went there.
 //
 // A file that is being settled has a hidden name of ours for a moment (.rebalancer-taken-*). What a crash or an error leaves
-// so comes again after a minute, under its own name (one of more than 219 bytes loses some of its middle). On a file system
+// so comes again, after a crash when the directory is opened next and else after a minute, under its own name (one of more than 219 bytes loses some of its middle). On a file system
 // that can neither rename without overwriting nor link, a crash then can leave an empty file too, which comes as a message.
 // Where the answer of a network file system is lost, a file may be in the folder and come again.
 //

@@ -21,7 +21,7 @@ import (
 // such a name is put back by the next Reader.
 const (
 	takenPrefix = ".rebalancer-taken-"
-	// takenFor is how long a taken name may be somebody's deletion that is under way.
+	// takenFor is how long a taken name may be of a settlement that is under way here.
 	takenFor = time.Minute
 )
 
@@ -114,11 +114,11 @@ func (d *dir) putBack(h *handle, own, name string) (as string, err error) {
 	return as, nil
 }
 
-// restore puts back what a crash left taken.
-func (d *dir) restore(h *handle, taken []string) {
+// restore puts back what a crash left taken, or an error for so long.
+func (d *dir) restore(h *handle, taken []string, patience time.Duration) {
 	for _, t := range taken {
 		name, at, ok := parseTaken(t)
-		if !ok || time.Since(at) < takenFor {
+		if !ok || patience > 0 && time.Since(at) < patience {
 			continue
 		}
 		if _, err := d.putBack(h, t, name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -52,13 +52,13 @@ func TestHalfDeleted(t *testing.T) {
 	write(t, filepath.Join(in, takenName("a-b.csv", long, files.MaxName)), "1")
 	write(t, filepath.Join(in, takenName("b.csv", long, files.MaxName)), "2")
 	write(t, filepath.Join(in, "b.csv"), "3")
-	write(t, filepath.Join(in, takenName("c.csv", time.Now(), files.MaxName)), "being deleted by somebody")
+	write(t, filepath.Join(in, takenName("c.csv", time.Now(), files.MaxName)), "4")
 	write(t, filepath.Join(in, takenPrefix+"strange"), "not ours")
 	cfg := quick(top)
 	cfg.Ignore = []string{} // not even hidden names
 	r := open(t, newSource(t, cfg))
 	got := map[string]bool{}
-	for _, m := range fetch(t, r, 3) {
+	for _, m := range fetch(t, r, 4) {
 		body, err := read(m)
 		if err != nil {
 			t.Fatal(err)
@@ -68,9 +68,10 @@ func TestHalfDeleted(t *testing.T) {
 			t.Errorf("%q came as %q", body, m.Key)
 		}
 	}
-	if !got["1"] || !got["2"] || !got["3"] {
+	if !got["1"] || !got["2"] || !got["3"] || !got["4"] {
 		t.Errorf("got %v", got)
 	}
+	write(t, filepath.Join(in, takenName("d.csv", time.Now(), files.MaxName)), "being deleted by this owner")
 	nothing(t, r)
 }
 

@@ -193,10 +193,10 @@ func TestDeletedAndDeclaredAgain(t *testing.T) {
 			t.Fatalf("Fetch again: %v", err)
 		}
 		b.send("other", 1)
-		settle(t, other, sources.Done, fetch(t, other, 1)...)
+		settle(t, other, sources.Done, fetchThrough(t, other, 1)...) // a busy broker ends the connection with 541 for a queue that goes in that moment
 		b.declare("q", k)
 		b.send("q", 1)
-		settle(t, r, sources.Done, fetch(t, r, 1)...)
+		settle(t, r, sources.Done, fetchThrough(t, r, 1)...)
 		eventually(t, "all acknowledged", func() bool { return b.total("q")+b.total("other") == 0 })
 	})
 }
@@ -368,7 +368,7 @@ func TestManyQueues(t *testing.T) {
 		must(t, json.Unmarshal(c.Channel, &channel))
 		name, _, _ := strings.Cut(channel.Name, " (")
 		conns[name] = true
-		if !strings.HasPrefix(c.Tag, "g/n/") || !strings.HasSuffix(c.Tag, "#1") {
+		if !strings.HasPrefix(c.Tag, "g/n/") || !strings.HasSuffix(c.Tag, "#0001") {
 			t.Fatalf("consumer tag %q", c.Tag)
 		}
 	}

@@ -169,10 +169,10 @@ func TestFactsOfQueues(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", name, f, w)
 			}
 		}
-		want("limited", facts{kind: typeQuorum, limit: 5})
-		want("policy", facts{kind: typeQuorum, limit: 7})
-		want("classic", facts{kind: typeClassic, limit: -1})
-		want("stream", facts{kind: typeStream, limit: -1})
+		want("limited", facts{kind: typeQuorum, limit: 5, told: true})
+		want("policy", facts{kind: typeQuorum, limit: 7, told: true})
+		want("classic", facts{kind: typeClassic, limit: -1, told: true})
+		want("stream", facts{kind: typeStream, limit: -1, told: true})
 		if _, err := m.queue(t.Context(), "missing"); !errors.Is(err, sources.ErrGone) {
 			t.Errorf("missing: %v", err)
 		}

@@ -34,6 +34,7 @@ type Reader struct {
 	nextList time.Time
 	listing  time.Time     // when what is noted now was listed; zero while nothing is
 	idle     time.Duration // between listings, grows while nothing comes
+	took     time.Duration // by the last listing
 	out      []*rebalancer.Message
 	absent   map[string]*file     // not listed any more, remembered for what is known of them
 	told     map[string]bool      // unsound names that were reported

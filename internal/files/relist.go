@@ -34,7 +34,9 @@ func (r *Reader) list(ctx context.Context) error {
 	if news > 0 || r.trigger != nil {
 		r.idle = r.opt.Interval
 	}
-	gap := max(r.idle, listShare*now.Sub(start))
+	took := now.Sub(start)
+	gap := max(r.idle, listShare*min(took, r.took)) // one that took long, but for others' failures, must not make the next wait
+	r.took = took
 	r.nextList = now.Add(gap)
 	r.keep.pause(gap)
 	r.idle = min(r.idle*3/2, r.opt.IdleInterval)

@@ -23,6 +23,21 @@ func (p *Process) Kill() {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // one that has ended meanwhile is what was wanted
 	}
 	<-p.ended
+	for _, pid := range p.frozen { // a child that still holds the port looks like the next server
+		for end := time.Now().Add(10 * time.Second); !gone(pid) && time.Now().Before(end); {
+			<-time.After(2 * time.Millisecond)
+		}
+	}
+}
+
+// gone tells whether a process holds nothing any more.
+func gone(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	return len(fields) == 0 || bytes.Equal(fields[0], []byte("Z")) || bytes.Equal(fields[0], []byte("X")) // nobody has asked for its end yet
 }
 
 // Stop ends the server in good order and waits for it. After 30 s it is killed, which fails the test.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,9 +66,9 @@ func TestReplacedDuringTheRead(t *testing.T) {
 // badRanges answers GETs in its own way, once the first has been torn.
 func badRanges(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *body {
 	t.Helper()
-	n := 0
+	var n atomic.Int32
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n.Add(1) == 1 {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, strings.Repeat("x", 60))
 			w.(http.Flusher).Flush()
@@ -111,9 +112,9 @@ func TestRestThatCannotBeHad(t *testing.T) {
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
-	n := 0
+	var n atomic.Int32
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch n++; n {
+		switch n.Add(1) {
 		case 1:
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "01234")
@@ -139,7 +140,7 @@ func TestSilence(t *testing.T) {
 	if got, err := io.ReadAll(b); string(got) != "0123456789" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	n = 1 // nobody answers any more
+	n.Store(1) // nobody answers any more
 	if _, err := (&place{source: s, resource: "in"}).Open(t.Context(), "a", *identity("bkt", "in/a", "e", "", 10, time.Now())); err == nil ||
 		!strings.Contains(err.Error(), "no answer within") || errors.Is(err, context.Canceled) {
 		t.Errorf("Open of what nobody sends: %v", err)

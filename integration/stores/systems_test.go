@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // leaks waits for goroutines to end that were left: clients of servers that were cut off give up only when a dial has timed out.
 func leaks(patience time.Duration) int {
 	for end := time.Now().Add(patience); ; {
-		err := goleak.Find(testserver.Leftovers())
+		err := goleak.Find(testserver.Leftovers()...)
 		if err == nil {
 			return 0
 		}

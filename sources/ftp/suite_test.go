@@ -20,7 +20,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leftovers()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leftovers()...) }
 
 // kinds are the servers that the suite is run on.
 var kinds = []testserver.FTPOptions{

@@ -10,17 +10,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"go.uber.org/goleak"
-
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
 
-// leftovers are those of the proxy: also a link that is cut while it is full of a body goes on waiting for room.
-var leftovers = []goleak.Option{
-	testserver.Leftovers(), goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"),
-}
+var leftovers = testserver.Leftovers()
 
 func TestSuite(t *testing.T) {
 	t.Parallel()

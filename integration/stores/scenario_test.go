@@ -115,6 +115,7 @@ func singleActiveNode(t *testing.T, sys *system, global bool) {
 	f.start("second", three)
 	f.start("third", three)
 	f.shares("with backups", 0, 0, 3)
+	f.until("both backups are there", time.Minute, func() bool { return f.nodes["second"].Status().Applied && f.nodes["third"].Status().Applied })
 	f.stop("first")
 	f.shares("the first left", 0, 3)
 	if counts := f.ledger.counts(); counts["second"] != 3 {

@@ -95,7 +95,8 @@ func TestPartitionsMoveKeys(t *testing.T) {
 	t.Parallel()
 	everywhere(t, partitioned, func(t *testing.T, b *bench, k kind) {
 		p := b.partitions(k.of)
-		ctx := within30(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // of them all
+		defer cancel()
 		must(t, p.Create(ctx, 4))
 		must(t, p.Create(ctx, 4)) // repeated, it changes nothing
 		if err := p.Create(ctx, 5); err == nil || !strings.Contains(err.Error(), "grow") {

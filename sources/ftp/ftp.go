@@ -63,11 +63,21 @@ func (c *ftpConn) call(ctx context.Context, what string, f func() error) error {
 	defer c.end()
 	c.ctx = ctx
 	stop := context.AfterFunc(ctx, c.kill)
-	err := f()
+	err := guarded(f)
 	if !stop() {
 		return fmt.Errorf("%s: %w", what, ctx.Err())
 	}
 	return judge(what, err)
+}
+
+// guarded makes an error of a panic: the client library takes some replies apart without a look whether they are what they should be.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the server's reply cannot be understood: %v", r)
+		}
+	}()
+	return f()
 }
 
 func (c *ftpConn) begin() bool {

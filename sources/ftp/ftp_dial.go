@@ -172,26 +172,49 @@ func (c *ftpConn) kill() {
 	}
 }
 
-// timedConn gives each read and write a time of its own, so that no call waits for ever on a server that is frozen or gone.
+// timedConn gives each read and write a time of its own, so that no call waits for ever on a server that is frozen or gone. After an
+// error it does nothing any more: a reply that comes late would be taken for that to the next command.
 type timedConn struct {
 	net.Conn
 	limit time.Duration
+
+	mu  sync.Mutex
+	err error // the first
+}
+
+func (t *timedConn) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+func (t *timedConn) note(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
 }
 
 // Read reads within the limit.
 func (t *timedConn) Read(p []byte) (int, error) {
-	if err := t.Conn.SetReadDeadline(time.Now().Add(t.limit)); err != nil {
-		return 0, err
-	}
-	return t.Conn.Read(p)
+	return t.within(t.Conn.SetReadDeadline, t.Conn.Read, p)
 }
 
 // Write writes within the limit.
 func (t *timedConn) Write(p []byte) (int, error) {
-	if err := t.Conn.SetWriteDeadline(time.Now().Add(t.limit)); err != nil {
+	return t.within(t.Conn.SetWriteDeadline, t.Conn.Write, p)
+}
+
+func (t *timedConn) within(limit func(time.Time) error, do func([]byte) (int, error), p []byte) (n int, err error) {
+	if err = t.failed(); err != nil {
 		return 0, err
 	}
-	return t.Conn.Write(p)
+	if err = limit(time.Now().Add(t.limit)); err == nil {
+		n, err = do(p)
+	}
+	t.note(err)
+	return n, err
 }
 
 // controlTap keeps what comes over the control connection while it is on: the client library leaves out a part of it. It is off

@@ -20,10 +20,9 @@ type place struct {
 	source   *Source
 	resource string
 
-	mu     sync.Mutex
-	made   map[string]bool // folders that are known to exist
-	bogus  int             // lines of the last listing that could not be used
-	closed bool
+	mu    sync.Mutex
+	made  map[string]bool // folders that are known to exist
+	bogus int             // lines of the last listing that could not be used
 }
 
 // dir is the absolute path of the resource.
@@ -154,9 +153,6 @@ func (p *place) Remove(ctx context.Context, name string, want files.Info) error 
 
 // Close ends the use of the place; connections belong to the source.
 func (p *place) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
 	p.source.forget(p)
 	return nil
 }

@@ -2,10 +2,12 @@ package ftp
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,8 @@ type stub struct {
 	data    net.Listener
 	replies map[string]string // by the command and what follows it, or by the command alone
 	listing string
+	silent  string        // a command without a reply
+	patient time.Duration // of clients; 0: 5 s
 
 	mu   sync.Mutex
 	said []string
@@ -63,6 +67,9 @@ func (s *stub) serve(c net.Conn) {
 		s.said = append(s.said, line)
 		s.mu.Unlock()
 		command, _, _ := strings.Cut(line, " ")
+		if command == s.silent {
+			continue
+		}
 		reply, ok := s.replies[line]
 		if !ok {
 			reply, ok = s.replies[command]
@@ -109,7 +116,7 @@ func (s *stub) usual(command string) string {
 
 func (s *stub) place() *place {
 	s.t.Helper()
-	src, err := New(Config{URL: "ftp://u@" + s.control.Addr().String() + "/", Password: "p", Timeout: 5 * time.Second, Policy: pickup.Policy{OnSuccess: pickup.Delete()}})
+	src, err := New(Config{URL: "ftp://u@" + s.control.Addr().String() + "/", Password: "p", Timeout: cmp.Or(s.patient, 5*time.Second), Policy: pickup.Policy{OnSuccess: pickup.Delete()}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -219,5 +226,49 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s: %v", reply, err)
 		}
 		_ = r.close()
+	}
+}
+
+// A reply that makes no sense is an error, and nobody uses its connection any more.
+func TestRepliesWithoutSense(t *testing.T) {
+	t.Parallel()
+	for command, reply := range map[string]string{"PWD": `257 "/home`, "PASV": "227 )10,1,2,3,4,5("} {
+		s := newStub(t, map[string]string{command: reply})
+		if err := s.place().List(t.Context(), func([]files.Entry) error { return nil }); err == nil || !broken(err) {
+			t.Errorf("%s: %v", reply, err)
+		}
+	}
+}
+
+// After a command without a reply nothing is sent over its connection: the reply, when it comes, would be taken for that to the next one.
+func TestNoReply(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, map[string]string{})
+	s.silent, s.patient = "EPSV", 200*time.Millisecond
+	if err := s.place().List(t.Context(), func([]files.Entry) error { return nil }); err == nil || !broken(err) {
+		t.Errorf("List: %v", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.said, "PASV") {
+		t.Errorf("sent were %q", s.said)
+	}
+}
+
+// TestLateReply: what comes after a read has ended for want of it is not read.
+func TestLateReply(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	defer theirs.Close()
+	c := &timedConn{Conn: ours, limit: time.Millisecond}
+	_, first := c.Read(make([]byte, 1))
+	go func() { _, _ = theirs.Write([]byte("late")) }()
+	c.limit = time.Minute
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || !errors.Is(err, first) {
+		t.Errorf("read %d bytes, %v; before: %v", n, err, first)
+	}
+	if _, err := c.Write([]byte("x")); !errors.Is(err, first) {
+		t.Errorf("written: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ package ftp
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io/fs"
@@ -228,6 +229,62 @@ func TestReplacedBeforeMove(t *testing.T) {
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, "a")); string(b) != "second, longer" {
 			t.Errorf("the new file: %q, %v", b, err)
+		}
+	})
+}
+
+// renamer tells when something was renamed.
+type renamer struct {
+	remote
+	renamed func(n int)
+	n       int
+}
+
+func (r *renamer) rename(ctx context.Context, from, to string) error {
+	err := r.remote.rename(ctx, from, to)
+	r.n++
+	r.renamed(r.n)
+	return err
+}
+
+// A file that replaced the one that was worked, and whose name is taken when it is to be put back, does not count as settled: it is in the folder, unworked.
+// Where the connection breaks in between, the next one puts it back.
+func TestReplacedTwiceBeforeMove(t *testing.T) {
+	t.Parallel()
+	each(t, plainKinds(), func(t *testing.T, s *testserver.FTP) {
+		for _, breaks := range []bool{false, true} {
+			p, dir := openPlace(t, s, nil)
+			a := filepath.Join(dir, "a")
+			write(t, a, "first")
+			i := stat(t, p, "a")
+			for _, l := range p.source.pool.idle {
+				_ = l.close()
+			}
+			p.source.pool.idle = nil
+			dial := p.source.pool.dial
+			p.source.pool.dial = func(ctx context.Context) (remote, error) {
+				r, err := dial(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return &renamer{remote: r, renamed: func(n int) {
+					switch {
+					case n == 1 && breaks:
+						_ = r.close()
+						p.source.pool.dial = dial
+					case n == 1:
+						write(t, a, "third, by now")
+					}
+				}}, nil
+			}
+			p.source.pause = func() { write(t, a, "second, longer") }
+			err := p.Move(ctx(t), "a", i, "done", "a")
+			if b, rerr := os.ReadFile(a); breaks && (!errors.Is(err, rebalancer.ErrChanged) || string(b) != "second, longer") {
+				t.Errorf("broken off: %v; %q, %v", err, b, rerr)
+			}
+			if !breaks && (err == nil || broken(err) || errors.Is(err, rebalancer.ErrChanged) || errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "done/a")) {
+				t.Errorf("its name is taken: %v", err)
+			}
 		}
 	})
 }

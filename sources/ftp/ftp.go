@@ -169,13 +169,14 @@ func (c *ftpConn) absent(p string, err error) error {
 	return &answer{what: fmt.Sprintf("look at %q", p), text: fmt.Sprintf("%d %s", reply.Code, reply.Msg), err: why}
 }
 
-// exists reports whether a path is taken, as far as the server tells.
+// exists reports whether a path is taken. A server that will not tell is an error: what is there would be overwritten.
 func (c *ftpConn) exists(p string) (bool, error) {
 	_, err := c.look(p)
 	if err == nil {
 		return true, nil
 	}
-	if code(err) != 0 && code(err) != replyClosing {
+	err = judge(fmt.Sprintf("look whether %q is there", p), c.absent(p, err))
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return false, err

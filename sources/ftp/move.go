@@ -44,9 +44,10 @@ func (p *place) rename(ctx context.Context, name string, want files.Info, target
 		}
 		to, folder := target(r)
 		switch {
-		case err != nil && is(ctx, r, to, want) == nil:
-			return nil
 		case err != nil:
+			if there := is(ctx, r, to, want); !errors.Is(there, fs.ErrNotExist) { // as asked for, or what had taken its name
+				return p.moved(ctx, r, from, to, want)
+			}
 			return err
 		case folder != nil:
 			return folder
@@ -70,8 +71,10 @@ func (p *place) moved(ctx context.Context, r remote, from, to string, want files
 	case !errors.Is(err, rebalancer.ErrChanged):
 		return err
 	}
-	if back := r.rename(ctx, to, from); back != nil {
-		return fmt.Errorf("%q changed, was moved to %q, and cannot be put back: %w", from, to, back)
+	if back := r.rename(ctx, to, from); broken(back) {
+		return back
+	} else if back != nil { // what it is must not be taken for what became of the file that was worked
+		return &answer{what: fmt.Sprintf("move %q", from), text: fmt.Sprintf("it was replaced meanwhile; what replaced it is %q now, and cannot be put back: %v", to, back)}
 	}
 	return err
 }

@@ -240,6 +240,29 @@ func TestRepliesWithoutSense(t *testing.T) {
 	}
 }
 
+// Where a server will not tell whether a name is taken, nothing is renamed to it, nor written.
+func TestTakenNobodyKnows(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, map[string]string{"SIZE /in/a": "213 4", "MDTM": "213 20260102030405", "SIZE": "450 busy", "RNFR": "350 go on", "RNTO": "250 renamed", "MKD": "257 made"})
+	p := s.place()
+	p.resource = "in"
+	r, err := p.source.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"rename": r.rename(t.Context(), "/in/a", "/in/done/a"), "put": r.put(t.Context(), "/in/done/a", nil)} {
+		if err == nil || broken(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_ = r.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.said, func(line string) bool { return strings.HasPrefix(line, "RNTO") || strings.HasPrefix(line, "STOR") }) {
+		t.Errorf("sent were %q", s.said)
+	}
+}
+
 // After a command without a reply nothing is sent over its connection: the reply, when it comes, would be taken for that to the next one.
 func TestNoReply(t *testing.T) {
 	t.Parallel()

@@ -137,6 +137,9 @@ func parseURL(flag, raw string) (*url.URL, error) {
 	if u.Scheme == "" {
 		return nil, usagef("%s must be a URL like file:///data or sqlite:///var/lib/app/group.db", flag)
 	}
+	if _, err := url.ParseQuery(u.RawQuery); err != nil { // else what it does not understand would be left out
+		return nil, usagef("%s: the parameters behind ? cannot be read: write %% as %%25, ; as %%3B and & as %%26 in their values", flag)
+	}
 	return u, nil
 }
 

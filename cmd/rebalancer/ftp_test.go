@@ -54,3 +54,18 @@ func TestFTPPath(t *testing.T) {
 		}
 	}
 }
+
+// TestHostKeyInAURL: half of all fingerprints hold a +, which means a space there.
+func TestHostKeyInAURL(t *testing.T) {
+	t.Parallel()
+	const key = "SHA256:ab+cd/ef+g"
+	for _, written := range []string{key, url.QueryEscape(key)} {
+		u, err := url.Parse("sftp://u@h/a?host_key=" + written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := ftpConfig(u); err != nil || len(c.SSH.HostKeys) != 1 || c.SSH.HostKeys[0] != key {
+			t.Errorf("%s: %q, %v", written, c.SSH.HostKeys, err)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -62,11 +61,11 @@ func ftpConfig(u *url.URL) (ftp.Config, error) {
 		case "connections":
 			c.Connections, err = count(v)
 		case "implicit_tls":
-			c.ImplicitTLS, err = truth(v)
+			err = setTruth(&c.ImplicitTLS)(v)
 		case "trust_passive_address":
-			c.TrustPassiveAddress, err = truth(v)
+			err = setTruth(&c.TrustPassiveAddress)(v)
 		case "ignore_unique":
-			c.IgnoreUnique, err = truth(v)
+			err = setTruth(&c.IgnoreUnique)(v)
 		case "cacertfile":
 			ca = v
 		case "certfile":
@@ -76,7 +75,9 @@ func ftpConfig(u *url.URL) (ftp.Config, error) {
 		case "known_hosts":
 			c.SSH.KnownHosts = v
 		case "host_key":
-			c.SSH.HostKeys = values
+			for _, v := range values { // in a fingerprint a space is a + that was not escaped
+				c.SSH.HostKeys = append(c.SSH.HostKeys, strings.ReplaceAll(v, " ", "+"))
+			}
 		case "private_key":
 			c.SSH.PrivateKeyFile = v
 		case "passphrase_file":
@@ -99,13 +100,4 @@ func ftpConfig(u *url.URL) (ftp.Config, error) {
 	plain.RawQuery, plain.ForceQuery = "", false
 	c.URL = plain.String()
 	return c, errors.Join(errs...)
-}
-
-// truth reads true or false. Its error does not show what it was given.
-func truth(v string) (bool, error) {
-	b, err := strconv.ParseBool(v)
-	if err != nil {
-		return false, errors.New("it must be true or false")
-	}
-	return b, nil
 }

@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -29,20 +26,9 @@ func openS3(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, erro
 	if err != nil {
 		return nil, err
 	}
-	many := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 100 })
-	load := []func(*config.LoadOptions) error{config.WithHTTPClient(many)}
-	if params.region != "" {
-		load = append(load, config.WithRegion(params.region))
-	}
-	if params.endpoint != "" {
-		load = append(load, config.WithBaseEndpoint(params.endpoint))
-	}
-	shared, err := config.LoadDefaultConfig(ctx, load...)
+	shared, err := awsConfig(ctx, u, params.region, params.endpoint, "add ?region=REGION")
 	if err != nil {
-		return nil, &kindError{errUsage, "--source: the configuration of AWS: " + err.Error()}
-	}
-	if shared.Region == "" {
-		return nil, usagef("--source %s: no region: add ?region=REGION, or set AWS_REGION", shown(u))
+		return nil, err
 	}
 	c.Client = awss3.NewFromConfig(shared, func(o *awss3.Options) {
 		pathStyle(o)

@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -39,19 +35,11 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 	if o.failure.action == "move" {
 		c.DeadLetter = o.failure.folder
 	}
-	// Receives that wait have a connection each; the ten of a kind that are kept by default are soon too few.
-	many := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 100 })
-	load := []func(*config.LoadOptions) error{config.WithHTTPClient(many)}
-	if c.Region != "" {
-		load = append(load, config.WithRegion(c.Region))
-	}
-	shared, err := config.LoadDefaultConfig(ctx, load...)
+	shared, err := awsConfig(ctx, u, c.Region, "", "write sqs://REGION")
 	if err != nil {
-		return nil, &kindError{errUsage, "--source: the configuration of AWS: " + err.Error()}
+		return nil, err
 	}
-	if c.Region = shared.Region; c.Region == "" {
-		return nil, usagef("--source %s: no region: write sqs://REGION, or set AWS_REGION", shown(u))
-	}
+	c.Region = shared.Region
 	c.Client, c.Logger = awssqs.NewFromConfig(shared), o.logger
 	if payloads {
 		c.Payloads = sqspayload.New(s3.NewFromConfig(shared, pathStyle))
@@ -65,9 +53,6 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 		notLocal: "the queues can be reached by nodes on other machines, and all must use one store",
 	}, nil
 }
-
-// pathStyle: an endpoint of one's own seldom has a host name for each bucket.
-func pathStyle(o *s3.Options) { o.UsePathStyle = aws.ToString(o.BaseEndpoint) != "" }
 
 // sqsConfig reads the URL. No error shows more of it than its account, its region and the names of its parameters.
 func sqsConfig(u *url.URL) (c sqs.Config, payloads bool, err error) {

@@ -51,6 +51,9 @@ func TestWrongUsage(t *testing.T) {
 		{consume("--on-success", "tag:x"), `--on-success is "tag:x"`},
 		{consume("--on-success", "tag:k=v"), "only objects have tags"},
 		{consume("--on-success", "move:../x"), "inside"},
+		{parameters("done_file=%.done"), "cannot be read"}, // not left out: files would be taken before they are whole
+		{parameters("ignore=a;b"), "cannot be read"},
+		{consume("--on-success", "delete", "--store", "redis://h?password=%secret"), "--store: the parameters"},
 		{parameters("frob=1&other=secret"), "frob, other is not known"},
 		{parameters("stable_for=soon"), "stable_for: it must be a duration"},
 		{parameters("min_age=-1s"), "min_age: it must be a duration"},

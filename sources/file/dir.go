@@ -316,9 +316,7 @@ func (h *handle) is(name string, want files.Info) error {
 // Close lets go of the directory and its lock.
 func (d *dir) Close() error {
 	d.release()
-	d.source.mu.Lock()
-	defer d.source.mu.Unlock()
-	delete(d.source.readers, d)
+	d.source.readers.Forget(d)
 	return nil
 }
 

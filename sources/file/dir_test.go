@@ -14,9 +14,7 @@ import (
 )
 
 func onlyDir(s *Source) *dir {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for d := range s.readers {
+	for d := range s.readers.All() {
 		return d
 	}
 	return nil

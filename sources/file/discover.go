@@ -97,7 +97,7 @@ func (s *Source) isFolder(name string) bool {
 			}
 			continue
 		}
-		for _, rest := range splits(name) {
+		for _, rest := range files.Splits(name) {
 			if folder.Is(rest) {
 				return true
 			}

@@ -128,11 +128,7 @@ func TestStaleHandle(t *testing.T) {
 	s := newSource(t, quick(top))
 	r := open(t, s)
 	write(t, filepath.Join(top, "in", "a"), "a")
-	var d *dir
-	s.mu.Lock()
-	for d = range s.readers {
-	}
-	s.mu.Unlock()
+	d := onlyDir(s)
 	d.mu.Lock()
 	d.cur.root.Close() // what the kernel does to a stale one
 	d.mu.Unlock()

@@ -51,7 +51,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -72,9 +71,9 @@ type Source struct {
 	ways  ways                                      // the kernel's, or faults in tests
 	dress func(*os.Root, string, fs.FileMode, time.Time) error
 
+	readers files.Readers[*dir]
+
 	mu      sync.Mutex
-	closed  bool
-	readers map[*dir]*files.Reader
 	devices map[string]uint64 // of the directories that were opened
 	homes   map[string]uint64 // the first of those
 	mounts  map[string]uint64 // of the shares that absolute folders are on, by where they are mounted
@@ -87,29 +86,14 @@ func New(cfg Config) (*Source, error) {
 		return nil, err
 	}
 	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(), dress: dress, mounts: map[string]uint64{}, homes: map[string]uint64{},
-		readers: map[*dir]*files.Reader{}, devices: map[string]uint64{}}, nil
+		devices: map[string]uint64{}}, nil
 }
 
 // Names makes the names canonical: paths relative to the root, without "./", "//" and a slash at the end. It refuses
 // absolute paths, ".." anywhere, a name that is listed twice, and a resource that is where another one's worked files
 // go. What only the disk knows (links, mounts, case) is refused by Open.
 func (s *Source) Names(resources []string) ([]string, error) {
-	var errs []error
-	names := make([]string, 0, len(resources))
-	first := make(map[string]string, len(resources))
-	for _, given := range resources {
-		name, err := canonical(given)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("file: resource %q: %w", given, err))
-			continue
-		}
-		if other, ok := first[name]; ok {
-			errs = append(errs, fmt.Errorf("file: resources %q and %q are one directory; list it once", other, given))
-			continue
-		}
-		first[name] = given
-		names = append(names, name)
-	}
+	names, first, errs := files.Canonical("file", "directory", resources, canonical)
 	for _, name := range names {
 		for _, folder := range []files.Folder{s.options.Success, s.options.Failed} {
 			if from, ok := s.folderOf(name, folder, func(resource string) bool { return first[resource] != "" }); ok {
@@ -151,31 +135,9 @@ func (s *Source) folderOf(name string, folder files.Folder, isResource func(stri
 		return "", false
 	}
 	if !filepath.IsAbs(string(folder)) {
-		for at, rest := range splits(name) {
-			if folder.Is(rest) && isResource(at) {
-				return at, true
-			}
-		}
-		return ".", folder.Is(name) && isResource(".")
+		return folder.Within(name, isResource)
 	}
-	full := filepath.Join(s.root, filepath.FromSlash(name))
-	for at, rest := range splits(full) {
-		if folder.Is(at) && isResource(rest) {
-			return rest, true
-		}
-	}
-	return ".", folder.Is(full) && isResource(".")
-}
-
-// splits are the ways to cut a path in two at a slash.
-func splits(name string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for i, c := range name {
-			if c == '/' && !yield(name[:i], name[i+1:]) {
-				return
-			}
-		}
-	}
+	return folder.Above(filepath.Join(s.root, filepath.FromSlash(name)), isResource)
 }
 
 // Open starts to read a directory. It fails with ErrGone when there is none of that name.
@@ -190,19 +152,16 @@ func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 	if err := d.refresh(); err != nil {
 		return nil, fmt.Errorf("file: open %q: %w", c.Resource, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+	r, err := s.readers.Open(d, s.options, c)
+	if err != nil {
 		d.release()
-		return nil, fmt.Errorf("file: open %q: %w", c.Resource, sources.ErrClosed)
+		return nil, fmt.Errorf("file: open %q: %w", c.Resource, err)
 	}
-	r := files.New(d, s.options, c)
-	s.readers[d] = r
 	return r, nil
 }
 
 // DeadLetters reports whether OnFailure is set.
-func (s *Source) DeadLetters() bool { return s.options.Failed != "" || s.options.FailedKeep }
+func (s *Source) DeadLetters() bool { return s.options.DeadLetters() }
 
 // Lag counts the files of a directory that are messages, those in hand included; where files are kept, also those that were
 // worked, which only the owner of the directory knows.
@@ -223,18 +182,5 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 	return n, nil
 }
 
-// Close ends all Readers; later calls of Open fail with ErrClosed. Idempotent.
-func (s *Source) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	readers := make([]*files.Reader, 0, len(s.readers))
-	for _, r := range s.readers {
-		readers = append(readers, r)
-	}
-	s.mu.Unlock()
-	var errs []error
-	for _, r := range readers {
-		errs = append(errs, r.Close(context.Background()))
-	}
-	return errors.Join(errs...)
-}
+// Close ends all Readers, whose settlements it waits for, but not longer than a minute; later calls of Open fail with ErrClosed. Idempotent.
+func (s *Source) Close() error { return s.readers.Close() }

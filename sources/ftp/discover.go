@@ -81,7 +81,7 @@ func (s *Source) isFolder(name string) bool {
 		switch {
 		case folder == "":
 		case !strings.HasPrefix(string(folder), "/"):
-			for _, rest := range splits(name) {
+			for _, rest := range files.Splits(name) {
 				if folder.Is(rest) {
 					return true
 				}

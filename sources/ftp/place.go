@@ -153,7 +153,7 @@ func (p *place) Remove(ctx context.Context, name string, want files.Info) error 
 
 // Close ends the use of the place; connections belong to the source.
 func (p *place) Close() error {
-	p.source.forget(p)
+	p.source.readers.Forget(p)
 	return nil
 }
 

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
@@ -18,12 +16,9 @@ import (
 // Source opens directories on a server. It implements sources.Source, sources.Lagger and sources.Discoverer.
 type Source struct {
 	settings
-	pool  *pool
-	pause func() // between a check and what it is for; tests change files there
-
-	mu      sync.Mutex
-	closed  bool
-	readers map[*place]*files.Reader
+	pool    *pool
+	pause   func() // between a check and what it is for; tests change files there
+	readers files.Readers[*place]
 }
 
 // New checks cfg, all violations at once. It does no I/O: the server need not run yet.
@@ -32,7 +27,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, pool: newPool(s.dial, s.connections), pause: func() {}, readers: map[*place]*files.Reader{}}, nil
+	return &Source{settings: s, pool: newPool(s.dial, s.connections), pause: func() {}}, nil
 }
 
 // at is the absolute path of a resource.
@@ -47,22 +42,7 @@ func (s *Source) at(r remote, resource string) string {
 // refuses absolute paths, ".." anywhere, bytes that a path cannot be sent with, a name that is listed twice, and a resource
 // that is where another one's worked files go. What only the server knows, such as links and case, it does not see.
 func (s *Source) Names(resources []string) ([]string, error) {
-	var errs []error
-	names := make([]string, 0, len(resources))
-	first := make(map[string]string, len(resources))
-	for _, given := range resources {
-		name, err := canonical(given)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("ftp: resource %q: %w", given, err))
-			continue
-		}
-		if other, ok := first[name]; ok {
-			errs = append(errs, fmt.Errorf("ftp: resources %q and %q are one directory; list it once", other, given))
-			continue
-		}
-		first[name] = given
-		names = append(names, name)
-	}
+	names, first, errs := files.Canonical("ftp", "directory", resources, canonical)
 	for _, name := range names {
 		if from, ok := s.folderOf(name, func(resource string) bool { return first[resource] != "" }); ok {
 			errs = append(errs, fmt.Errorf("ftp: resource %q is where files of resource %q are moved", first[name], first[from]))
@@ -95,42 +75,19 @@ func canonical(name string) (string, error) {
 // folderOf finds the resource whose files are moved into the directory name, as far as that can be told without the server.
 func (s *Source) folderOf(name string, isResource func(string) bool) (string, bool) {
 	for _, folder := range []files.Folder{s.options.Success, s.options.Failed} {
-		full := name
+		from, ok := "", false
 		switch {
 		case folder == "":
-			continue
 		case !strings.HasPrefix(string(folder), "/"):
-			for at, rest := range splits(name) {
-				if folder.Is(rest) && isResource(at) {
-					return at, true
-				}
-			}
-		case !strings.HasPrefix(s.root, "/"):
-			continue // where the login leads is not known
-		default:
-			full = path.Join(s.root, name)
-			for at, rest := range splits(full) {
-				if folder.Is(at) && isResource(rest) {
-					return rest, true
-				}
-			}
+			from, ok = folder.Within(name, isResource)
+		case strings.HasPrefix(s.root, "/"): // else where the login leads is not known
+			from, ok = folder.Above(path.Join(s.root, name), isResource)
 		}
-		if folder.Is(full) && isResource(".") {
-			return ".", true
+		if ok {
+			return from, true
 		}
 	}
 	return "", false
-}
-
-// splits are the ways to cut a path in two at a slash.
-func splits(name string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for i, c := range name {
-			if c == '/' && !yield(name[:i], name[i+1:]) {
-				return
-			}
-		}
-	}
 }
 
 // Open starts to read a directory. It fails with ErrGone when there is none of that name.
@@ -142,14 +99,10 @@ func (s *Source) Open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 	if err != nil {
 		return nil, fmt.Errorf("ftp: open %q: %w", c.Resource, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, fmt.Errorf("ftp: open %q: %w", c.Resource, sources.ErrClosed)
+	r, err := s.readers.Open(&place{source: s, resource: c.Resource}, s.options, c)
+	if err != nil {
+		return nil, fmt.Errorf("ftp: open %q: %w", c.Resource, err)
 	}
-	p := &place{source: s, resource: c.Resource}
-	r := files.New(p, s.options, c)
-	s.readers[p] = r
 	return r, nil
 }
 
@@ -167,14 +120,8 @@ func (s *Source) isDirectory(ctx context.Context, r remote, resource string) err
 	return nil
 }
 
-func (s *Source) forget(p *place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.readers, p)
-}
-
 // DeadLetters reports whether OnFailure is set.
-func (s *Source) DeadLetters() bool { return s.options.Failed != "" || s.options.FailedKeep }
+func (s *Source) DeadLetters() bool { return s.options.DeadLetters() }
 
 // Lag counts the files of a directory that are messages, those in hand included. It lists the directory.
 func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
@@ -190,19 +137,10 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 	return n, nil
 }
 
-// Close ends all Readers and all connections; later calls of Open fail with ErrClosed. Idempotent.
+// Close ends all Readers, whose settlements it waits for, but not longer than a minute, and then all connections; later calls of Open fail with
+// ErrClosed. Idempotent.
 func (s *Source) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	readers := make([]*files.Reader, 0, len(s.readers))
-	for _, r := range s.readers {
-		readers = append(readers, r)
-	}
-	s.mu.Unlock()
-	var errs []error
-	for _, r := range readers {
-		errs = append(errs, r.Close(context.Background()))
-	}
+	err := s.readers.Close()
 	s.pool.close()
-	return errors.Join(errs...)
+	return err
 }

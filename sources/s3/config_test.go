@@ -125,8 +125,8 @@ func TestClosedSource(t *testing.T) {
 	if _, err := s.Open(t.Context(), claim("in")); !errors.Is(err, sources.ErrClosed) {
 		t.Errorf("Open: %v", err)
 	}
-	if len(s.readers) != 0 {
-		t.Errorf("%d Readers are remembered", len(s.readers))
+	if n := len(s.readers.All()); n != 0 {
+		t.Errorf("%d Readers are remembered", n)
 	}
 	if _, err := s.Open(t.Context(), claim("in/")); err == nil {
 		t.Error("Open of a name that is not canonical")

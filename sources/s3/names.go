@@ -17,22 +17,7 @@ const maxKey = 1024
 // a slash and what has an empty part, "." or ".." in it, which S3 takes as they are and others do not; a prefix that is listed twice; with
 // Config.Subtree one that is inside another; and one that is where objects of another are moved. "." is Base itself.
 func (s *Source) Names(resources []string) ([]string, error) {
-	var errs []error
-	names := make([]string, 0, len(resources))
-	first := make(map[string]string, len(resources))
-	for _, given := range resources {
-		name, err := s.canonical(given)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("s3: resource %q: %w", given, err))
-			continue
-		}
-		if other, ok := first[name]; ok {
-			errs = append(errs, fmt.Errorf("s3: resources %q and %q are one prefix; list it once", other, given))
-			continue
-		}
-		first[name] = given
-		names = append(names, name)
-	}
+	names, first, errs := files.Canonical("s3", "prefix", resources, s.canonical)
 	for _, name := range names {
 		if outer := s.outer(name, first); outer != "" {
 			errs = append(errs, fmt.Errorf("s3: resource %q is inside %q: with Subtree its objects would be worked twice", first[name], first[outer]))

@@ -112,7 +112,7 @@ func (s *Source) remove(ctx context.Context, bucket, key string, condition *stri
 
 // Close lets the source forget its Reader.
 func (p *place) Close() error {
-	p.source.forget(p)
+	p.source.readers.Forget(p)
 	return nil
 }
 

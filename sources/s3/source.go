@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -18,10 +17,7 @@ type Source struct {
 	readIdle time.Duration // readIdle, or less in tests
 	probing  chan struct{} // held by the one who finds out what the store can do
 	probed   bool          // of its holder: it can
-
-	mu      sync.Mutex
-	closed  bool
-	readers map[*place]*files.Reader
+	readers  files.Readers[*place]
 }
 
 var (
@@ -36,7 +32,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, readIdle: readIdle, probing: make(chan struct{}, 1), readers: map[*place]*files.Reader{}}, nil
+	return &Source{settings: s, readIdle: readIdle, probing: make(chan struct{}, 1)}, nil
 }
 
 // Open starts to read a prefix; one without keys is an empty resource. It fails with ErrGone when there is no such bucket, and where what
@@ -56,10 +52,7 @@ func (s *Source) open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 	if name, err := s.canonical(c.Resource); err != nil || name != c.Resource {
 		return nil, errors.New("not a canonical name; pass names through Names")
 	}
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
+	if s.readers.Closed() {
 		return nil, sources.ErrClosed
 	}
 	prefix := s.prefix(c.Resource)
@@ -69,25 +62,11 @@ func (s *Source) open(ctx context.Context, c *rebalancer.Claim) (sources.Reader,
 	if err := s.probe(ctx, prefix); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, sources.ErrClosed
-	}
-	p := &place{source: s, resource: c.Resource}
-	r := files.New(p, s.options, c)
-	s.readers[p] = r
-	return r, nil
-}
-
-func (s *Source) forget(p *place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.readers, p)
+	return s.readers.Open(&place{source: s, resource: c.Resource}, s.options, c)
 }
 
 // DeadLetters reports whether objects that are given up have somewhere to go: OnFailure is set.
-func (s *Source) DeadLetters() bool { return s.options.Failed != "" || s.options.FailedKeep }
+func (s *Source) DeadLetters() bool { return s.options.DeadLetters() }
 
 // Lag counts the objects of a prefix that are messages, those in hand included. It lists the prefix, at its cost.
 func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
@@ -103,18 +82,6 @@ func (s *Source) Lag(ctx context.Context, resource string) (int64, error) {
 	return n, nil
 }
 
-// Close ends all Readers; later calls of Open fail with ErrClosed. Idempotent. It does not close Client.
-func (s *Source) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	readers := make([]*files.Reader, 0, len(s.readers))
-	for _, r := range s.readers {
-		readers = append(readers, r)
-	}
-	s.mu.Unlock()
-	var errs []error
-	for _, r := range readers {
-		errs = append(errs, r.Close(context.Background()))
-	}
-	return errors.Join(errs...)
-}
+// Close ends all Readers, whose settlements it waits for, but not longer than a minute; later calls of Open fail with ErrClosed. Idempotent. It does not
+// close Client.
+func (s *Source) Close() error { return s.readers.Close() }

@@ -55,6 +55,7 @@ func (m *Machine) ownSeen(e Entry) {
 	default:
 		m.member.version, m.member.unknown = e.Version, false
 		m.phase = phaseJoining
+		m.set.elders = m.set.elders || m.cfg.StaticID && e.Version == 0 // one may be left whose newer one has gone with their entry
 	}
 }
 

@@ -112,3 +112,25 @@ func TestBarrierWaitsForTheOlderProcess(t *testing.T) {
 		t.Fatal("does not say that all have stopped")
 	}
 }
+
+// Who joins under a static name without an entry looks for older processes too before it says that it has stopped: one may be left, whose newer one
+// left and took their entry with it. Another name, or an entry of one's own, needs no look.
+func TestBarrierWaitsForAnOlderProcessWithoutAnEntry(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		static bool
+		entry  Entry
+		want   bool
+	}{
+		{static: true, want: true},
+		{static: true, entry: Entry{Key: MemberKey("a"), Value: encode(Member{Node: "a", Instance: "i"}), Version: 30, Session: "before"}},
+		{static: false},
+	} {
+		m := static(GlobalBarrier)
+		m.cfg.StaticID = c.static
+		m.ownSeen(c.entry)
+		if m.phase != phaseJoining || m.eldersStopped() == c.want {
+			t.Errorf("%+v: phase %v, elders have stopped: %v", c, m.phase, m.eldersStopped())
+		}
+	}
+}

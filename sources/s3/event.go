@@ -10,7 +10,7 @@ import (
 
 // event is what a notification tells of one object that appeared.
 type event struct {
-	bucket, key, etag, sequencer string
+	bucket, key string
 }
 
 // errNoEvent is returned for a message that S3 did not send.
@@ -45,9 +45,7 @@ type bucketText struct {
 }
 
 type objectText struct {
-	Key       string `json:"key"`
-	ETag      string `json:"eTag"` // EventBridge writes etag, which is taken too
-	Sequencer string `json:"sequencer"`
+	Key string `json:"key"`
 }
 
 // parseEvents reads a notification: each object that appeared, was copied or was restored; none for a test, or for what happens to others.
@@ -69,7 +67,7 @@ func parseEvents(text []byte) ([]event, error) {
 		if l.DetailType != "Object Created" && l.DetailType != "Object Restore Completed" {
 			return nil, nil
 		}
-		return []event{{l.Detail.Bucket.Name, l.Detail.Object.Key, l.Detail.Object.ETag, l.Detail.Object.Sequencer}}, nil
+		return []event{{l.Detail.Bucket.Name, l.Detail.Object.Key}}, nil
 	case len(l.Records) == 0:
 		return nil, errNoEvent
 	}
@@ -86,7 +84,7 @@ func parseEvents(text []byte) ([]event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the key %q of a record is not encoded as S3 does: %w", r.S3.Object.Key, err)
 		}
-		events = append(events, event{r.S3.Bucket.Name, key, r.S3.Object.ETag, r.S3.Object.Sequencer})
+		events = append(events, event{r.S3.Bucket.Name, key})
 	}
 	return events, nil
 }

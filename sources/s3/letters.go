@@ -21,6 +21,8 @@ type letters struct {
 	queue    sources.Reader
 	resource string
 
+	settling chan struct{} // of capacity 1: held by Settle, and by Close
+
 	// Of Fetch alone.
 	raw   []*rebalancer.Message // not looked at yet
 	over  []sources.Settlement  // notifications without objects, to be settled
@@ -48,7 +50,7 @@ type delivery struct {
 }
 
 func newLetters(n *Notifications, queue sources.Reader, c *rebalancer.Claim) *letters {
-	return &letters{n: n, queue: queue, resource: c.Resource, hand: map[*rebalancer.Message]*delivery{}}
+	return &letters{n: n, queue: queue, resource: c.Resource, hand: map[*rebalancer.Message]*delivery{}, settling: make(chan struct{}, 1)}
 }
 
 // Fetch returns objects of which notifications tell and which are there.
@@ -94,9 +96,12 @@ func (r *letters) unfold(ctx context.Context) error {
 		m := r.raw[0]
 		objects, err := r.objects(ctx, m)
 		var bad *unreadableError
+		var later *laterError
 		switch {
 		case errors.As(err, &bad):
 			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Reject, Err: bad.err})
+		case errors.As(err, &later):
+			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Retry, Delay: laterBy, Err: err})
 		case err != nil:
 			return err
 		case len(objects) == 0:
@@ -107,52 +112,6 @@ func (r *letters) unfold(ctx context.Context) error {
 		r.raw = r.raw[1:]
 	}
 	return nil
-}
-
-// unreadableError says that no further try would help.
-type unreadableError struct{ err error }
-
-func (e *unreadableError) Error() string { return e.err.Error() }
-
-// objects are those of a notification that are there as it says.
-func (r *letters) objects(ctx context.Context, m *rebalancer.Message) ([]delivery, error) {
-	rc, err := m.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer rc.Close()
-	text, err := io.ReadAll(io.LimitReader(rc, 1<<20))
-	if err != nil {
-		return nil, err
-	}
-	events, err := parseEvents(text)
-	if err != nil {
-		return nil, &unreadableError{err}
-	}
-	s := r.n.place.source
-	var all []delivery
-	for _, e := range events {
-		if e.bucket != s.Bucket {
-			return nil, &unreadableError{fmt.Errorf("it tells of the bucket %q, and Config.Bucket is %q", e.bucket, s.Bucket)}
-		}
-		if _, ours := r.n.isOurs(e.key, 1); !ours {
-			continue
-		}
-		head, err := s.head(ctx, e.bucket, e.key)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		info := headed(e.bucket, e.key, head)
-		name, ours := r.n.isOurs(e.key, info.Size)
-		if e.etag != "" && e.etag != info.Tag || !ours {
-			continue
-		}
-		all = append(all, delivery{name: name, info: *info})
-	}
-	return all, nil
 }
 
 // take makes the messages of a notification.
@@ -224,6 +183,12 @@ func split(err error) (failed map[int]error, whole error) {
 
 // Settle settles objects, and notifications with the last of theirs.
 func (r *letters) Settle(ctx context.Context, s []sources.Settlement) error {
+	select {
+	case r.settling <- struct{}{}:
+		defer func() { <-r.settling }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	failed := map[int]error{}
 	var sums []sources.Settlement
 	var last []int // of s, for each of sums
@@ -312,10 +277,19 @@ func (r *letters) forget(m *rebalancer.Message) {
 	delete(r.hand, m)
 }
 
-// Close gives back the notifications of what is not settled.
+// Close waits for the objects that are being settled, so that nothing is deleted or moved after it, and gives back the notifications of what is not.
 func (r *letters) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
+	r.mu.Unlock()
+	var err error
+	select {
+	case r.settling <- struct{}{}:
+		defer func() { <-r.settling }()
+	case <-ctx.Done():
+		err = fmt.Errorf("s3: close %q while objects are settled: %w", r.resource, ctx.Err())
+	}
+	r.mu.Lock()
 	for _, d := range r.hand {
 		for _, c := range d.opens {
 			_ = c.Close()
@@ -323,5 +297,5 @@ func (r *letters) Close(ctx context.Context) error {
 	}
 	clear(r.hand)
 	r.mu.Unlock()
-	return r.queue.Close(ctx)
+	return errors.Join(err, r.queue.Close(ctx))
 }

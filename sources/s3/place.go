@@ -50,11 +50,14 @@ func (p *place) Stat(ctx context.Context, name string) (files.Info, error) {
 	}
 	restored := strings.Contains(aws.ToString(out.Restore), `ongoing-request="false"`)
 	if !restored && (archived(string(out.StorageClass)) || out.ArchiveStatus != "") {
-		return files.Info{}, fmt.Errorf("object %q in bucket %q is archived (%s%s): restore it, or move it away", p.key(name), p.source.Bucket,
+		return files.Info{}, fmt.Errorf("object %q in bucket %q %w (%s%s): restore it, or move it away", p.key(name), p.source.Bucket, errArchived,
 			out.StorageClass, out.ArchiveStatus)
 	}
 	return *headed(p.source.Bucket, p.key(name), out), nil
 }
+
+// errArchived is why an object cannot be read before it is restored.
+var errArchived = errors.New("is archived")
 
 func headed(bucket, key string, out *s3.HeadObjectOutput) *files.Info {
 	return identity(bucket, key, aws.ToString(out.ETag), string(out.StorageClass), aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -28,7 +29,7 @@ func TestDirectoryIsOpenedAnewDuringASettlement(t *testing.T) {
 	s := newSource(t, quick(top))
 	r := open(t, s)
 	write(t, filepath.Join(top, "in", "a"), "a")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	d := onlyDir(s)
 	old := d.cur
 	s.pause = func() {
@@ -39,7 +40,7 @@ func TestDirectoryIsOpenedAnewDuringASettlement(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	want(t, filepath.Join(top, "in"))
 	if _, err := old.self.Stat(); !errors.Is(err, fs.ErrClosed) || d.cur == old {
 		t.Errorf("the old directory was not closed: %v", err)
@@ -74,7 +75,7 @@ func TestTakenFileCannotBeSeen(t *testing.T) {
 	s := newSource(t, quick(top))
 	r := open(t, s)
 	write(t, filepath.Join(in, "a"), "a")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	s.ways.over = func(from *handle, name string, to *handle, as string) error {
 		err := kernel().over(from, name, to, as)
 		from.self.Close()
@@ -86,7 +87,7 @@ func TestTakenFileCannotBeSeen(t *testing.T) {
 		}
 		return kernel().fresh(from, name, to, as)
 	}
-	if err := trySettle(r, sources.Done, ms...); err == nil {
+	if err := readertest.TrySettle(r, sources.Done, ms...); err == nil {
 		t.Error("a file that nobody saw counts as settled")
 	}
 	want(t, in, "a")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -33,14 +34,14 @@ func TestStrangeNames(t *testing.T) {
 			for _, n := range names {
 				write(t, filepath.Join(top, "in", n), "body of %s", n)
 			}
-			for _, m := range fetch(t, r, len(names)) {
-				if got, err := read(m); err != nil || got != "body of "+m.Key {
+			for _, m := range readertest.Fetch(t, r, len(names)) {
+				if got, err := readertest.Read(context.Background(), m); err != nil || got != "body of "+m.Key {
 					t.Errorf("%q: got %q, %v", m.Key, got, err)
 				}
 				if _, ok := m.Native.(fs.FileInfo); !ok || m.Published.IsZero() {
 					t.Errorf("%q: native %T, published %v", m.Key, m.Native, m.Published)
 				}
-				settle(t, r, o, m)
+				readertest.Settle(t, r, o, m)
 			}
 		}
 		want(t, filepath.Join(top, "in"))
@@ -72,7 +73,7 @@ func TestOnlyRegularFiles(t *testing.T) {
 	defer l.Close()
 	s := newSource(t, quick(top))
 	r := open(t, s)
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if n, err := s.Lag(t.Context(), "in"); n != 0 || err != nil {
 		t.Errorf("Lag = %d, %v", n, err)
 	}
@@ -96,17 +97,17 @@ func TestOnlyRegularFiles(t *testing.T) {
 	} {
 		p := filepath.Join(in, "x")
 		write(t, p, "body")
-		m := fetch(t, r, 1)[0]
+		m := readertest.Fetch(t, r, 1)[0]
 		if err := os.Remove(p); err != nil {
 			t.Fatal(err)
 		}
 		if err := replace(p); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := read(m); err == nil {
+		if got, err := readertest.Read(context.Background(), m); err == nil {
 			t.Errorf("%s: read %q", what, got)
 		}
-		settle(t, r, sources.Done, m)
+		readertest.Settle(t, r, sources.Done, m)
 		if _, err := os.Lstat(p); what != "nothing" && err != nil {
 			t.Errorf("%s was deleted: %v", what, err)
 		}
@@ -144,7 +145,7 @@ func TestReplacedDirectory(t *testing.T) {
 	in := filepath.Join(top, "in")
 	r := open(t, newSource(t, quick(top)))
 	write(t, filepath.Join(in, "a"), "old")
-	old := fetch(t, r, 1)
+	old := readertest.Fetch(t, r, 1)
 	if err := os.Rename(top, top+".old"); err != nil { // the whole root
 		t.Fatal(err)
 	}
@@ -153,11 +154,11 @@ func TestReplacedDirectory(t *testing.T) {
 	}
 	mkdir(t, in)
 	write(t, filepath.Join(in, "b"), "new")
-	m := fetch(t, r, 1)[0]
-	if got, err := read(m); got != "new" || err != nil {
+	m := readertest.Fetch(t, r, 1)[0]
+	if got, err := readertest.Read(context.Background(), m); got != "new" || err != nil {
 		t.Fatalf("got %q, %v", got, err)
 	}
-	settle(t, r, sources.Done, append(old, m)...)
+	readertest.Settle(t, r, sources.Done, append(old, m)...)
 	want(t, in)
 	want(t, filepath.Join(top+".old", "in"), "old")
 }
@@ -214,10 +215,10 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("Fetch: %d files, %v", len(ms), err)
 			return
 		}
-		if _, err := read(ms[0]); !errors.Is(err, fs.ErrPermission) {
+		if _, err := readertest.Read(context.Background(), ms[0]); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("read of a file that must not be read: %v", err)
 		}
-		if got, err := read(ms[1]); got != "fine" || err != nil {
+		if got, err := readertest.Read(context.Background(), ms[1]); got != "fine" || err != nil {
 			t.Errorf("the other file: %q, %v", got, err)
 		}
 		if err := os.Chmod(in, 0); err != nil && os.Getuid() != 0 {
@@ -254,7 +255,7 @@ func TestBigFileInLittleMemory(t *testing.T) {
 		}
 	}
 	r := open(t, newSource(t, quick(top)))
-	ms := fetch(t, r, 2)
+	ms := readertest.Fetch(t, r, 2)
 	buf := make([]byte, 1<<20)
 	for _, m := range ms {
 		rc, err := m.Open(t.Context())
@@ -284,7 +285,7 @@ func TestBigFileInLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 }
 
 func TestChangedFileIsNotDeleted(t *testing.T) {
@@ -317,22 +318,22 @@ func TestChangedFileIsNotDeleted(t *testing.T) {
 			r := open(t, newSource(t, cfg))
 			p := filepath.Join(top, "in", "a")
 			write(t, p, "body")
-			m := fetch(t, r, 1)[0]
+			m := readertest.Fetch(t, r, 1)[0]
 			if err := change(p); err != nil {
 				t.Fatal(err)
 			}
 			if rc, err := m.Open(t.Context()); !errors.Is(err, rebalancer.ErrChanged) {
 				t.Errorf("%s: open: %v, %v", what, rc, err)
 			}
-			settle(t, r, sources.Done, m)
+			readertest.Settle(t, r, sources.Done, m)
 			if !strings.Contains(l.String(), "changed while") {
 				t.Errorf("%s: nobody was told: %s", what, l.String())
 			}
-			again := fetch(t, r, 1)[0]
+			again := readertest.Fetch(t, r, 1)[0]
 			if again.ID == m.ID {
 				t.Errorf("%s: the ID is the same", what)
 			}
-			settle(t, r, sources.Done, again)
+			readertest.Settle(t, r, sources.Done, again)
 			want(t, filepath.Join(top, "in"))
 		}
 	}

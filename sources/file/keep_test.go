@@ -12,6 +12,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/checkpointtest"
 	"github.com/rebalancer-go/rebalancer/internal/files/seen"
 	"github.com/rebalancer-go/rebalancer/internal/keeptest"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
@@ -97,12 +98,12 @@ func (o *owner) work(r sources.Reader, batch int) error {
 			return err
 		}
 		for _, m := range ms {
-			if _, err := read(m); err != nil {
+			if _, err := readertest.Read(context.Background(), m); err != nil {
 				return err
 			}
 			o.worked[m.Key]++
 		}
-		if err := trySettle(r, sources.Done, ms...); err != nil {
+		if err := readertest.TrySettle(r, sources.Done, ms...); err != nil {
 			return err
 		}
 	}
@@ -177,25 +178,25 @@ func TestKeepTwoOwners(t *testing.T) {
 	}
 	o := newOwner(t, cfg)
 	old := o.open(o.store.Claim())
-	frozen := fetch(t, old, 6)
+	frozen := readertest.Fetch(t, old, 6)
 	next := o.open(o.store.Claim())
-	settle(t, next, sources.Done, fetch(t, next, 6)[:3]...)
-	if err := trySettle(old, sources.Done, frozen...); err == nil {
+	readertest.Settle(t, next, sources.Done, readertest.Fetch(t, next, 6)[:3]...)
+	if err := readertest.TrySettle(old, sources.Done, frozen...); err == nil {
 		t.Fatal("the old owner could settle")
 	}
 	last := o.open(o.store.Claim())
-	ms := fetch(t, last, 3)
+	ms := readertest.Fetch(t, last, 3)
 	if ms[0].Key != "3" {
 		t.Fatalf("got %q first", ms[0].Key)
 	}
-	settle(t, last, sources.Done, ms...)
-	nothing(t, last)
+	readertest.Settle(t, last, sources.Done, ms...)
+	readertest.Nothing(t, last)
 	write(t, filepath.Join(in, "2"), "another file under the name")
-	ms = fetch(t, last, 1)
-	if body, err := read(ms[0]); ms[0].Key != "2" || body != "another file under the name" {
+	ms = readertest.Fetch(t, last, 1)
+	if body, err := readertest.Read(context.Background(), ms[0]); ms[0].Key != "2" || body != "another file under the name" {
 		t.Fatalf("got %q, %q, %v", ms[0].Key, body, err)
 	}
-	settle(t, last, sources.Done, ms...)
-	nothing(t, last)
+	readertest.Settle(t, last, sources.Done, ms...)
+	readertest.Nothing(t, last)
 	want(t, in, "old", "old", "another file under the name", "old", "old", "old")
 }

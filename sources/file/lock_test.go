@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 )
 
 // TestHelperProcess is no test: it is the other process of TestLockOfAnotherProcess.
@@ -75,7 +77,7 @@ func TestSecondGroupIsNoticedByTheFirst(t *testing.T) {
 	cfg := quick(top)
 	cfg.Logger = l.logger()
 	r := open(t, newSource(t, cfg))
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if l.String() != "" {
 		t.Fatalf("told of nobody: %s", l.String())
 	}
@@ -83,7 +85,7 @@ func TestSecondGroupIsNoticedByTheFirst(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the same resource of the same group: %v", err)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if l.String() != "" {
 		t.Fatalf("told of its own group: %s", l.String())
 	}
@@ -96,9 +98,9 @@ func TestSecondGroupIsNoticedByTheFirst(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first group was not told of the second")
 		}
-		nothing(t, r)
+		readertest.Nothing(t, r)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if n := strings.Count(l.String(), "another group"); n != 1 {
 		t.Errorf("told %d times", n)
 	}
@@ -115,7 +117,7 @@ func TestOneDirectoryUnderTwoNames(t *testing.T) {
 	if _, err := other.Open(t.Context(), claim("g", "alias")); err == nil || !strings.Contains(err.Error(), "another name") {
 		t.Fatalf("Open of the same directory under another name: %v", err)
 	}
-	nothing(t, r) // the first one works on
+	readertest.Nothing(t, r) // the first one works on
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -44,8 +45,8 @@ func TestMoveToAnotherDevice(t *testing.T) {
 		if err := os.Chmod(filepath.Join(in, "a.txt"), 0o640); err != nil {
 			t.Fatal(err)
 		}
-		m := fetch(t, r, 1)[0]
-		settle(t, r, o, m)
+		m := readertest.Fetch(t, r, 1)[0]
+		readertest.Settle(t, r, o, m)
 		for _, p := range plain(t, filepath.Join(away, "done", "in")) {
 			fi, err := os.Stat(p)
 			if err != nil || fi.Mode().Perm() != 0o640 {
@@ -88,8 +89,8 @@ func TestFailedCopyLeavesTheOriginal(t *testing.T) {
 		write(t, filepath.Join(in, "a"), "body")
 		s.copy = c.copy
 		r := open(t, s)
-		ms := fetch(t, r, 1)
-		err := trySettle(r, sources.Done, ms...)
+		ms := readertest.Fetch(t, r, 1)
+		err := readertest.TrySettle(r, sources.Done, ms...)
 		if (err != nil) != c.fails || c.fails && !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: %v", c.what, err)
 		}
@@ -101,7 +102,7 @@ func TestFailedCopyLeavesTheOriginal(t *testing.T) {
 	}
 	s.copy = io.Copy
 	r := open(t, s)
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	want(t, in)
 	want(t, filepath.Join(away, "in"), "another body")
 }
@@ -114,7 +115,7 @@ func TestFailedMoveLeavesTheFile(t *testing.T) {
 	cfg.OnSuccess = pickup.MoveTo(".done")
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "a"), "body")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	for what, obstacle := range map[string]func(p string) error{
 		"a file where the folder must be": func(p string) error { return os.WriteFile(p, nil, 0o600) },
 		"a link to the directory itself":  func(p string) error { return os.Symlink("../in", p) },
@@ -125,7 +126,7 @@ func TestFailedMoveLeavesTheFile(t *testing.T) {
 		if err := obstacle(p); err != nil {
 			t.Fatal(err)
 		}
-		err := trySettle(r, sources.Done, ms...)
+		err := readertest.TrySettle(r, sources.Done, ms...)
 		if some := new(sources.SettleError); !errors.As(err, &some) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -136,7 +137,7 @@ func TestFailedMoveLeavesTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	want(t, filepath.Join(in, ".done"), "body")
 }
 
@@ -153,7 +154,7 @@ func TestFolderThatIsTheDirectory(t *testing.T) {
 	cfg.OnSuccess = pickup.MoveTo(away)
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "a"), "body")
-	if err := trySettle(r, sources.Done, fetch(t, r, 1)...); err == nil {
+	if err := readertest.TrySettle(r, sources.Done, readertest.Fetch(t, r, 1)...); err == nil {
 		t.Error("a file was moved into its own directory")
 	}
 	if _, err := os.Stat(filepath.Join(in, "a")); err != nil {
@@ -170,7 +171,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	r := open(t, newSource(t, cfg))
 	for _, body := range []string{"1", "2", "3"} {
 		write(t, filepath.Join(in, "a.csv"), "%s", body)
-		settle(t, r, sources.Done, fetch(t, r, 1)...)
+		readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	}
 	want(t, filepath.Join(in, "done"), "1", "2", "3")
 	for _, p := range plain(t, filepath.Join(in, "done")) {
@@ -190,7 +191,7 @@ func TestCopyWithoutModeAndTime(t *testing.T) {
 	s.dress = func(*os.Root, string, fs.FileMode, time.Time) error { return syscall.EPERM }
 	r := open(t, s)
 	write(t, filepath.Join(top, "in", "a"), "body")
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	want(t, filepath.Join(top, "in"))
 	want(t, filepath.Join(away, "in"), "body")
 }

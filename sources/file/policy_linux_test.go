@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -39,8 +41,8 @@ func TestClaimedFiles(t *testing.T) {
 	r := open(t, s)
 	write(t, filepath.Join(in, "a.csv"), "a")
 	write(t, filepath.Join(in, "b.csv"), "b")
-	ms := fetch(t, r, 2)
-	if got, err := read(ms[0]); got != "a" || err != nil {
+	ms := readertest.Fetch(t, r, 2)
+	if got, err := readertest.Read(context.Background(), ms[0]); got != "a" || err != nil {
 		t.Errorf("read %q, %v", got, err)
 	}
 	if got := names(t, in); len(got) != 2 || slices.ContainsFunc(got, func(n string) bool { return !strings.HasPrefix(n, ".rebalancer-claimed-") }) {
@@ -49,7 +51,7 @@ func TestClaimedFiles(t *testing.T) {
 	if n, err := s.Lag(t.Context(), "in"); n != 2 || err != nil {
 		t.Errorf("Lag %d, %v", n, err)
 	}
-	settle(t, r, sources.Done, ms[0])
+	readertest.Settle(t, r, sources.Done, ms[0])
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +80,11 @@ func TestClaimOfWhatIsReplaced(t *testing.T) {
 	}
 	r := open(t, s)
 	write(t, p, "old")
-	m := fetch(t, r, 1)
-	if got, err := read(m[0]); got != "new" || err != nil {
+	m := readertest.Fetch(t, r, 1)
+	if got, err := readertest.Read(context.Background(), m[0]); got != "new" || err != nil {
 		t.Errorf("read %q, %v", got, err)
 	}
-	settle(t, r, sources.Done, m...)
+	readertest.Settle(t, r, sources.Done, m...)
 	want(t, filepath.Dir(p))
 }
 
@@ -95,13 +97,13 @@ func TestSetOnDisk(t *testing.T) {
 	cfg.Set, cfg.OnSuccess = []string{"*.xml", "*.pdf"}, pickup.MoveTo("done")
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "1.xml"), "x")
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	write(t, filepath.Join(in, "1.pdf"), "p")
-	m := fetch(t, r, 1)
+	m := readertest.Fetch(t, r, 1)
 	if m[0].Key != "1.xml" || len(m[0].Members) != 1 || m[0].Members[0].Key != "1.pdf" {
 		t.Fatalf("got %+v", m[0])
 	}
-	settle(t, r, sources.Done, m...)
+	readertest.Settle(t, r, sources.Done, m...)
 	if got := names(t, filepath.Join(in, "done")); !slices.Equal(got, []string{"1.pdf", "1.xml"}) {
 		t.Errorf("done holds %q", got)
 	}

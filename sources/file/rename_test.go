@@ -3,6 +3,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -171,7 +173,7 @@ func TestReplacedWithinASettlement(t *testing.T) {
 				s := newSource(t, cfg)
 				write(t, filepath.Join(in, "a"), "old")
 				r := open(t, s)
-				m := fetch(t, r, 1)
+				m := readertest.Fetch(t, r, 1)
 				steps := 0
 				step := func() {
 					if steps++; steps == at+1 {
@@ -182,16 +184,16 @@ func TestReplacedWithinASettlement(t *testing.T) {
 					}
 				}
 				s.ways = watched(kind(), step)
-				settle(t, r, sources.Done, m...)
+				readertest.Settle(t, r, sources.Done, m...)
 				s.ways = kernel()
 				if steps <= at {
 					continue // it had no more steps
 				}
-				ms := fetch(t, r, 1)
-				if got, err := read(ms[0]); got != "new" || err != nil {
+				ms := readertest.Fetch(t, r, 1)
+				if got, err := readertest.Read(context.Background(), ms[0]); got != "new" || err != nil {
 					t.Fatalf("%s, step %d: got %q, %v", what, at, got, err)
 				}
-				settle(t, r, sources.Done, ms...)
+				readertest.Settle(t, r, sources.Done, ms...)
 				want(t, in)
 			}
 		}
@@ -229,7 +231,7 @@ func TestSettlementThatFailsHalfway(t *testing.T) {
 		s := newSource(t, cfg)
 		r := open(t, s)
 		write(t, filepath.Join(in, "a"), "body")
-		ms := fetch(t, r, 1)
+		ms := readertest.Fetch(t, r, 1)
 		fails := func(from *handle, name string, to *handle, as string) error {
 			if as == "a" && from == to {
 				return kernel().fresh(from, name, to, as)
@@ -237,14 +239,14 @@ func TestSettlementThatFailsHalfway(t *testing.T) {
 			return syscall.EIO
 		}
 		s.ways.unlink, s.ways.fresh = fault{false, syscall.EIO}.unlink(nil), fails
-		if err := trySettle(r, sources.Done, ms...); !errors.Is(err, syscall.EIO) {
+		if err := readertest.TrySettle(r, sources.Done, ms...); !errors.Is(err, syscall.EIO) {
 			t.Errorf("a step failed: %v", err)
 		}
 		if b, err := os.ReadFile(filepath.Join(in, "a")); string(b) != "body" {
 			t.Fatalf("after a failed settlement: %q, %v", b, err)
 		}
 		s.ways = kernel()
-		settle(t, r, sources.Done, ms...)
+		readertest.Settle(t, r, sources.Done, ms...)
 		want(t, in)
 	}
 }
@@ -260,7 +262,7 @@ func TestCannotBePutBack(t *testing.T) {
 		s := newSource(t, cfg)
 		r := open(t, s)
 		write(t, filepath.Join(in, "a"), "old")
-		ms := fetch(t, r, 1)
+		ms := readertest.Fetch(t, r, 1)
 		s.pause = func() {
 			write(t, filepath.Join(in, ".new"), "new")
 			if err := os.Rename(filepath.Join(in, ".new"), filepath.Join(in, "a")); err != nil {
@@ -268,7 +270,7 @@ func TestCannotBePutBack(t *testing.T) {
 			}
 		}
 		s.ways.fresh = fault{false, syscall.EIO}.rename(nil)
-		if err := trySettle(r, sources.Done, ms...); err == nil {
+		if err := readertest.TrySettle(r, sources.Done, ms...); err == nil {
 			t.Error("a file that was taken by mistake and not put back counts as settled")
 		}
 		want(t, filepath.Join(in, "done"))
@@ -281,9 +283,9 @@ func TestCannotBePutBack(t *testing.T) {
 		if err := os.Rename(left[0], filepath.Join(in, takenName("a", time.Now().Add(-2*takenFor), files.MaxName))); err != nil {
 			t.Fatal(err)
 		}
-		settle(t, r, sources.Retry, ms...)
-		ms = fetch(t, r, 1)
-		if got, err := read(ms[0]); got != "new" || err != nil {
+		readertest.Settle(t, r, sources.Retry, ms...)
+		ms = readertest.Fetch(t, r, 1)
+		if got, err := readertest.Read(context.Background(), ms[0]); got != "new" || err != nil {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
@@ -301,9 +303,9 @@ func TestDeletionAnsweredLate(t *testing.T) {
 		s := newSource(t, quick(top))
 		r := open(t, s)
 		write(t, filepath.Join(in, "a"), "body")
-		ms := fetch(t, r, 1)
+		ms := readertest.Fetch(t, r, 1)
 		fail(&s.ways)
-		if err := trySettle(r, sources.Done, ms...); err != nil {
+		if err := readertest.TrySettle(r, sources.Done, ms...); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if left, _ := os.ReadDir(in); len(left) != 0 {
@@ -326,7 +328,7 @@ func TestCopyWhoseOriginalStays(t *testing.T) {
 		in := filepath.Join(top, "in")
 		r := open(t, s)
 		write(t, filepath.Join(in, "a"), "body")
-		ms := fetch(t, r, 1)
+		ms := readertest.Fetch(t, r, 1)
 		s.ways.unlink = fault{false, syscall.EIO}.unlink(nil)
 		s.ways.fresh = func(from *handle, name string, to *handle, as string) error {
 			if strings.HasPrefix(name, takenPrefix) && from == to && len(plain(t, filepath.Join(away, "in"))) > 0 && c.fresh != nil {
@@ -334,7 +336,7 @@ func TestCopyWhoseOriginalStays(t *testing.T) {
 			}
 			return kernel().fresh(from, name, to, as)
 		}
-		if err := trySettle(r, sources.Done, ms...); err == nil {
+		if err := readertest.TrySettle(r, sources.Done, ms...); err == nil {
 			t.Errorf("%s: a move whose original stayed is settled", what)
 		}
 		want(t, in, "body")

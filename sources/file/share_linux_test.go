@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -66,22 +67,22 @@ func TestLostShare(t *testing.T) {
 			s := newSource(t, cfg)
 			r := open(t, s)
 			write(t, filepath.Join(in, "a"), "a")
-			m := fetch(t, r, 1)[0]
+			m := readertest.Fetch(t, r, 1)[0]
 			write(t, filepath.Join(in, "b"), "b")
 			unmount(point)
 			lost(t, s, r)
-			settle(t, r, sources.Retry, m)
+			readertest.Settle(t, r, sources.Retry, m)
 			lost(t, s, r)
 			mount(t, disk, point, "", unix.MS_BIND)
-			ms := fetch(t, r, 2)
+			ms := readertest.Fetch(t, r, 2)
 			if ms[0].Key != "a" || ms[0].Attempt != 2 || ms[1].Key != "b" {
 				t.Errorf("at %q: after the share came back: %q (attempt %d), %q", at, ms[0].Key, ms[0].Attempt, ms[1].Key)
 			}
 			unmount(point)
 			lost(t, s, r)
-			settle(t, r, sources.Done, ms...) // through the directory that is open still
+			readertest.Settle(t, r, sources.Done, ms...) // through the directory that is open still
 			mount(t, disk, point, "", unix.MS_BIND)
-			nothing(t, r)
+			readertest.Nothing(t, r)
 			want(t, in)
 			unmount(point)
 			unmount(disk)
@@ -98,19 +99,19 @@ func TestOtherDevice(t *testing.T) {
 	s := newSource(t, quick(top))
 	r := open(t, s)
 	write(t, filepath.Join(in, "a"), "old")
-	old := fetch(t, r, 1)[0]
+	old := readertest.Fetch(t, r, 1)[0]
 	unmount(in)
 	lost(t, s, r)
 	write(t, filepath.Join(in, "a"), "new")
 	write(t, filepath.Join(in, "b"), "new too")
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	want(t, in, "new")
-	if got, err := read(old); err == nil {
+	if got, err := readertest.Read(context.Background(), old); err == nil {
 		t.Errorf("read %q through the message of the other share", got)
 	}
-	settle(t, r, sources.Done, old) // what it was is gone, what has its name is not it
+	readertest.Settle(t, r, sources.Done, old) // what it was is gone, what has its name is not it
 	want(t, in, "new")
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	want(t, in)
 	// A directory that is removed where nothing is mounted is gone.
 	if err := os.RemoveAll(in); err != nil {
@@ -135,7 +136,7 @@ func TestStaleHandle(t *testing.T) {
 	if _, err := r.Fetch(t.Context(), 1); err == nil || errors.Is(err, sources.ErrGone) {
 		t.Fatalf("Fetch through a stale directory: %v", err)
 	}
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	want(t, filepath.Join(top, "in"))
 }
 
@@ -157,11 +158,11 @@ func TestLostShareOfAFolder(t *testing.T) {
 	cfg.OnSuccess = pickup.MoveTo(filepath.Join(away, "2006", "done"))
 	r := open(t, newSource(t, cfg))
 	write(t, filepath.Join(in, "a"), "a")
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	write(t, filepath.Join(in, "b"), "b")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	unmount(away)
-	if err := trySettle(r, sources.Done, ms...); err == nil || !strings.Contains(err.Error(), "not mounted") {
+	if err := readertest.TrySettle(r, sources.Done, ms...); err == nil || !strings.Contains(err.Error(), "not mounted") {
 		t.Errorf("settled without the share of the folder: %v", err)
 	}
 	want(t, in, "b")
@@ -169,7 +170,7 @@ func TestLostShareOfAFolder(t *testing.T) {
 		t.Fatalf("made below the mount point: %v, %v", left, err)
 	}
 	mount(t, disk, away, "", unix.MS_BIND)
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	want(t, in)
 	want(t, filepath.Join(away, "2006", "done", "in"), "a", "b")
 	unmount(away)

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -23,22 +25,22 @@ func TestReplacedBetweenCheckAndDeletion(t *testing.T) {
 		s := newSource(t, cfg)
 		r := open(t, s)
 		write(t, filepath.Join(in, "a"), "old")
-		ms := fetch(t, r, 1)
+		ms := readertest.Fetch(t, r, 1)
 		s.pause = func() {
 			write(t, filepath.Join(in, "a.tmp"), "new")
 			if err := os.Rename(filepath.Join(in, "a.tmp"), filepath.Join(in, "a")); err != nil {
 				t.Error(err)
 			}
 		}
-		settle(t, r, sources.Done, ms...)
+		readertest.Settle(t, r, sources.Done, ms...)
 		s.pause = func() {}
 		want(t, in, "new")
 		want(t, filepath.Join(in, "done"))
-		again := fetch(t, r, 1)
-		if got, err := read(again[0]); got != "new" || err != nil {
+		again := readertest.Fetch(t, r, 1)
+		if got, err := readertest.Read(context.Background(), again[0]); got != "new" || err != nil {
 			t.Fatalf("got %q, %v", got, err)
 		}
-		settle(t, r, sources.Done, again...)
+		readertest.Settle(t, r, sources.Done, again...)
 		want(t, in)
 	}
 }
@@ -58,8 +60,8 @@ func TestHalfDeleted(t *testing.T) {
 	cfg.Ignore = []string{} // not even hidden names
 	r := open(t, newSource(t, cfg))
 	got := map[string]bool{}
-	for _, m := range fetch(t, r, 4) {
-		body, err := read(m)
+	for _, m := range readertest.Fetch(t, r, 4) {
+		body, err := readertest.Read(context.Background(), m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,7 @@ func TestHalfDeleted(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	write(t, filepath.Join(in, takenName("d.csv", time.Now(), files.MaxName)), "being deleted by this owner")
-	nothing(t, r)
+	readertest.Nothing(t, r)
 }
 
 func TestTakenNames(t *testing.T) {

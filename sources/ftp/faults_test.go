@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
@@ -345,7 +346,7 @@ func TestUploads(t *testing.T) {
 		default:
 			t.Fatal("delivered while the upload went on")
 		}
-		if got, err := read(m, ctx(t)); err != nil || strings.Count(got, "\n") != steps {
+		if got, err := readertest.Read(ctx(t), m); err != nil || strings.Count(got, "\n") != steps {
 			t.Errorf("%q, %v", got, err)
 		}
 		up.pool.give(l, errGivenUp)

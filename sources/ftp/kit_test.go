@@ -5,7 +5,6 @@ package ftp
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -107,14 +106,4 @@ func stat(t *testing.T, p *place, name string) files.Info {
 		t.Fatal(err)
 	}
 	return i
-}
-
-func read(m *rebalancer.Message, c context.Context) (string, error) {
-	rc, err := m.Open(c)
-	if err != nil {
-		return "", err
-	}
-	defer rc.Close()
-	b, err := io.ReadAll(rc)
-	return string(b), err
 }

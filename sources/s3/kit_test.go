@@ -2,9 +2,7 @@ package s3
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -81,58 +79,6 @@ func open(tb testing.TB, s *Source, resource string) sources.Reader {
 		tb.Fatal(err)
 	}
 	return r
-}
-
-// fetch collects n messages, whatever errors heal meanwhile.
-func fetch(tb testing.TB, r sources.Reader, n int) []*rebalancer.Message {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var ms []*rebalancer.Message
-	for len(ms) < n {
-		got, err := r.Fetch(ctx, n-len(ms))
-		if err != nil {
-			tb.Fatalf("Fetch after %d of %d: %v", len(ms), n, err)
-		}
-		ms = append(ms, got...)
-	}
-	return ms
-}
-
-func nothing(tb testing.TB, r sources.Reader) {
-	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
-	if ms, err := r.Fetch(ctx, 10); !errors.Is(err, context.DeadlineExceeded) {
-		tb.Fatalf("%d objects delivered, error %v; want none", len(ms), err)
-	}
-}
-
-func trySettle(r sources.Reader, o sources.Outcome, ms ...*rebalancer.Message) error {
-	var ss []sources.Settlement
-	for _, m := range ms {
-		ss = append(ss, sources.Settlement{Message: m, Outcome: o, Err: errors.New("no good")})
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return r.Settle(ctx, ss)
-}
-
-func settle(tb testing.TB, r sources.Reader, o sources.Outcome, ms ...*rebalancer.Message) {
-	tb.Helper()
-	if err := trySettle(r, o, ms...); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func read(m *rebalancer.Message) (string, error) {
-	rc, err := m.Open(context.Background())
-	if err != nil {
-		return "", err
-	}
-	defer rc.Close()
-	b, err := io.ReadAll(rc)
-	return string(b), err
 }
 
 func keysOf(ms []*rebalancer.Message) []string {

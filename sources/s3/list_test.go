@@ -17,6 +17,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -141,10 +142,10 @@ func TestWhatIsNoMessage(t *testing.T) {
 		cfg.Logger = l.logger()
 		s := newSource(t, cfg)
 		r := open(t, s, "in")
-		if got := keysOf(fetch(t, r, len(want))); !slices.Equal(got, want) {
+		if got := keysOf(readertest.Fetch(t, r, len(want))); !slices.Equal(got, want) {
 			t.Errorf("subtree %v: got %q, want %q", subtree, got, want)
 		}
-		nothing(t, r)
+		readertest.Nothing(t, r)
 		if said := strings.Contains(l.String(), "name=full/"); said != subtree {
 			t.Errorf("subtree %v: the log of what has a strange name: %s", subtree, l.String())
 		}
@@ -161,14 +162,14 @@ func TestLateAndSameSecond(t *testing.T) {
 	r := open(t, newSource(t, quick(st.client())), "in")
 	at := time.Now()
 	st.put("in/m", "1").modified = at
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	for _, key := range []string{"in/a", "in/z", "in/m"} { // earlier, later, the same again; within the same second, and long ago
 		o := st.put(key, "2")
 		st.set(func() { o.modified = at })
-		settle(t, r, sources.Done, fetch(t, r, 1)...)
+		readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 		o = st.put(key, "3")
 		st.set(func() { o.modified = at.Add(-time.Hour) })
-		settle(t, r, sources.Done, fetch(t, r, 1)...)
+		readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 	}
 }
 
@@ -268,13 +269,13 @@ func TestRequests(t *testing.T) {
 			if got := st.requests(); got["LIST"] != 1 || got["DELETE"] > 3 || got["PUT"] > 1 {
 				t.Errorf("opening: %v", got)
 			}
-			ms := fetch(t, r, 5)
+			ms := readertest.Fetch(t, r, 5)
 			for _, m := range ms {
-				if _, err := read(m); err != nil {
+				if _, err := readertest.Read(context.Background(), m); err != nil {
 					t.Error(err)
 				}
 			}
-			settle(t, r, c.outcome, ms...)
+			readertest.Settle(t, r, c.outcome, ms...)
 			got := st.requests()
 			if got["LIST"] != 1 {
 				t.Errorf("%d listings, want 1", got["LIST"])
@@ -303,18 +304,18 @@ func TestArchived(t *testing.T) {
 	cold.class = "DEEP_ARCHIVE"
 	st.put("in/b", "warm")
 	r := open(t, newSource(t, cfg), "in")
-	if got := keysOf(fetch(t, r, 1)); got[0] != "b" {
+	if got := keysOf(readertest.Fetch(t, r, 1)); got[0] != "b" {
 		t.Fatalf("got %q", got)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if !strings.Contains(l.String(), "restore it") {
 		t.Errorf("the log says nothing of it: %s", l.String())
 	}
 	st.set(func() { cold.restore = `ongoing-request="true"` })
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	st.set(func() { cold.restore = `ongoing-request="false", expiry-date="Fri, 21 Dec 2030 00:00:00 GMT"` })
-	ms := fetch(t, r, 1)
-	if body, err := read(ms[0]); body != "cold" || err != nil {
+	ms := readertest.Fetch(t, r, 1)
+	if body, err := readertest.Read(context.Background(), ms[0]); body != "cold" || err != nil {
 		t.Errorf("got %q, %v", body, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
@@ -120,7 +121,7 @@ func TestCutInTheMiddleOfABody(t *testing.T) {
 	cfg.Bucket = bucket(t, direct)
 	want := large(20 << 20)
 	put(t, direct, cfg.Bucket, "in/a", want)
-	ms := fetch(t, open(t, newSource(t, cfg), "in"), 1)
+	ms := readertest.Fetch(t, open(t, newSource(t, cfg), "in"), 1)
 	rc, err := ms[0].Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func TestFrozenServer(t *testing.T) {
 	s := newSource(t, cfg)
 	s.readIdle = 200 * time.Millisecond
 	r := open(t, s, "in")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	rc, err := ms[0].Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func TestFrozenServer(t *testing.T) {
 		t.Errorf("%d of %d bytes, %v", len(got), len(want), err)
 	}
 	<-thawed
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 }
 
 // TestReplacedWhileWorked: with and without versions what was written meanwhile stays and comes as what it is.
@@ -189,18 +190,18 @@ func TestReplacedWhileWorked(t *testing.T) {
 			}
 			r := open(t, newSource(t, cfg), "in")
 			put(t, c, cfg.Bucket, "in/a", "old")
-			ms := fetch(t, r, 1)
+			ms := readertest.Fetch(t, r, 1)
 			put(t, c, cfg.Bucket, "in/a", "new")
-			if body, err := read(ms[0]); !errors.Is(err, rebalancer.ErrChanged) {
+			if body, err := readertest.Read(context.Background(), ms[0]); !errors.Is(err, rebalancer.ErrChanged) {
 				t.Errorf("versions %v, %v: read %q, %v", versions, action, body, err)
 			}
-			settle(t, r, sources.Done, ms...)
-			ms = fetch(t, r, 1)
-			if body, err := read(ms[0]); body != "new" || err != nil {
+			readertest.Settle(t, r, sources.Done, ms...)
+			ms = readertest.Fetch(t, r, 1)
+			if body, err := readertest.Read(context.Background(), ms[0]); body != "new" || err != nil {
 				t.Errorf("versions %v, %v: read %q, %v", versions, action, body, err)
 			}
-			settle(t, r, sources.Done, ms...)
-			nothing(t, r)
+			readertest.Settle(t, r, sources.Done, ms...)
+			readertest.Nothing(t, r)
 			if left := all(t, c, cfg.Bucket, ""); len(left) > 0 && action == pickup.Delete() || action != pickup.Delete() && !slices.Equal(left, []string{"in/done/a"}) {
 				t.Errorf("versions %v, %v: left %q", versions, action, left)
 			}
@@ -377,7 +378,7 @@ func TestTroubleOfTheBucket(t *testing.T) {
 	}
 	makeBucket(t, c, name)
 	put(t, c, name, "in/a", "x")
-	settle(t, r, sources.Done, fetch(t, r, 1)...)
+	readertest.Settle(t, r, sources.Done, readertest.Fetch(t, r, 1)...)
 }
 
 // TestEmptyAndOddBodies: nothing, one byte, and a part more than buffers have.
@@ -390,13 +391,13 @@ func TestEmptyAndOddBodies(t *testing.T) {
 	r := open(t, newSource(t, cfg), "in")
 	for _, n := range []int{0, 1, 32<<10 + 1} {
 		put(t, c, cfg.Bucket, "in/a", large(n))
-		ms := fetch(t, r, 1)
-		if body, err := read(ms[0]); body != large(n) || err != nil || ms[0].Size != int64(n) {
+		ms := readertest.Fetch(t, r, 1)
+		if body, err := readertest.Read(context.Background(), ms[0]); body != large(n) || err != nil || ms[0].Size != int64(n) {
 			t.Errorf("%d bytes of %d, %v", len(body), n, err)
 		}
 		if o, ok := ms[0].Native.(*Object); !ok || o.Key != "in/a" || o.Bucket != cfg.Bucket || o.ETag == "" {
 			t.Errorf("Native is %+v", ms[0].Native)
 		}
-		settle(t, r, sources.Done, ms...)
+		readertest.Settle(t, r, sources.Done, ms...)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
 )
@@ -48,14 +49,14 @@ func TestStoresWithoutConditions(t *testing.T) {
 	cfg.Deletion = DeleteChecked
 	st.put("in/a", "1")
 	r := open(t, newSource(t, cfg), "in")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	st.put("in/a", "2")
-	settle(t, r, sources.Done, ms...)
-	ms = fetch(t, r, 1)
-	if body, err := read(ms[0]); body != "2" || err != nil {
+	readertest.Settle(t, r, sources.Done, ms...)
+	ms = readertest.Fetch(t, r, 1)
+	if body, err := readertest.Read(context.Background(), ms[0]); body != "2" || err != nil {
 		t.Errorf("got %q, %v", body, err)
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	if left := st.keys(); len(left) != 0 {
 		t.Errorf("%q left", left)
 	}

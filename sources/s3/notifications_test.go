@@ -14,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/memory"
 	"github.com/rebalancer-go/rebalancer/sources/pickup"
@@ -130,16 +131,16 @@ func TestOneMessagePerObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ms := fetch(t, r, 3)
+		ms := readertest.Fetch(t, r, 3)
 		if got := keysOf(ms); !slices.Equal(got, []string{"a", "b", "c"}) {
 			t.Fatalf("got %q", got)
 		}
-		settle(t, r, last, ms[0])
-		settle(t, r, sources.Done, ms[0], ms[1]) // again, which is ignored, and the second
+		readertest.Settle(t, r, last, ms[0])
+		readertest.Settle(t, r, sources.Done, ms[0], ms[1]) // again, which is ignored, and the second
 		if c := queues.Counts("q"); c.InFlight != 1 {
 			t.Errorf("%+v before the last object is settled", c)
 		}
-		settle(t, r, sources.Done, ms[2], ms[2])
+		readertest.Settle(t, r, sources.Done, ms[2], ms[2])
 		if c := queues.Counts("q"); c.InFlight+c.Waiting != 0 {
 			t.Errorf("%+v after the last object is settled", c)
 		}
@@ -194,10 +195,10 @@ func TestWhatNotificationsTellInVain(t *testing.T) {
 		t.Error("a Fetch of what could not be looked at succeeded")
 	}
 	st.set(func() { failing = false })
-	if got := keysOf(fetch(t, r, 1)); got[0] != "good" {
+	if got := keysOf(readertest.Fetch(t, r, 1)); got[0] != "good" {
 		t.Errorf("got %q", got)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if got := queues.Rejected("q"); len(got) != 2 {
 		t.Errorf("%d rejected, want 2", len(got))
 	}
@@ -242,14 +243,14 @@ func TestObjectsThatAreNotAsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ms := fetch(t, r, 2)
+	ms := readertest.Fetch(t, r, 2)
 	if got := keysOf(ms); !slices.Equal(got, []string{"replaced", "twice"}) {
 		t.Fatalf("got %q", got)
 	}
-	if body, err := read(ms[0]); body != "new" || err != nil {
+	if body, err := readertest.Read(context.Background(), ms[0]); body != "new" || err != nil {
 		t.Errorf("what replaced it: %q, %v", body, err)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if c := queues.Counts("q"); c.InFlight+c.Waiting != 4 { // two in hand, and two that come again
 		t.Errorf("%+v", c)
 	}
@@ -258,7 +259,7 @@ func TestObjectsThatAreNotAsTold(t *testing.T) {
 			t.Errorf("nobody was told of %q: %s", want, l.String())
 		}
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -277,7 +278,7 @@ func TestNothingIsSettledAfterClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	began, end, settled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	st.set(func() {
 		st.refuse = func(op, _ string) (int, string, string) {
@@ -288,7 +289,7 @@ func TestNothingIsSettledAfterClose(t *testing.T) {
 			return 0, "", ""
 		}
 	})
-	go func() { settled <- trySettle(r, sources.Done, ms...) }()
+	go func() { settled <- readertest.TrySettle(r, sources.Done, ms...) }()
 	<-began
 	hurry, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -318,7 +319,7 @@ func TestUnreadableWithoutDeadLetters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing(t, r)
+	readertest.Nothing(t, r)
 	if c := queues.Counts("q"); c.InFlight != 1 || !strings.Contains(l.String(), "rejected=false") {
 		t.Errorf("%+v, log %s", c, l.String())
 	}
@@ -340,21 +341,21 @@ func TestSettlementThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	st.set(func() {
 		st.refuse = func(op, _ string) (int, string, string) { return 403, "AccessDenied", "" }
 	})
 	var some *sources.SettleError
-	if err := trySettle(r, sources.Done, ms...); !errors.As(err, &some) || !strings.Contains(some.Failed[0].Error(), "s3:DeleteObject") {
+	if err := readertest.TrySettle(r, sources.Done, ms...); !errors.As(err, &some) || !strings.Contains(some.Failed[0].Error(), "s3:DeleteObject") {
 		t.Errorf("a deletion that is denied: %v", err)
 	}
 	st.set(func() { st.refuse = nil })
 	queues.Cut("q")
-	if err := trySettle(r, sources.Done, ms...); err == nil {
+	if err := readertest.TrySettle(r, sources.Done, ms...); err == nil {
 		t.Error("a settlement in a queue that is cut off succeeded")
 	}
 	queues.Restore("q")
-	settle(t, r, sources.Done, ms...) // the object is gone by now
+	readertest.Settle(t, r, sources.Done, ms...) // the object is gone by now
 	if c := queues.Counts("q"); c.InFlight+c.Waiting != 0 {
 		t.Errorf("%+v left", c)
 	}
@@ -392,13 +393,13 @@ func TestNotificationsOverSQS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ms := fetch(t, r, 3)
+	ms := readertest.Fetch(t, r, 3)
 	for _, m := range ms {
-		if body, err := read(m); body != m.Key || err != nil {
+		if body, err := readertest.Read(context.Background(), m); body != m.Key || err != nil {
 			t.Errorf("%q, %v", body, err)
 		}
 	}
-	settle(t, r, sources.Done, ms...)
+	readertest.Settle(t, r, sources.Done, ms...)
 	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

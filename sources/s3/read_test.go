@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -24,8 +25,8 @@ func TestTornReads(t *testing.T) {
 	o.version = "v1"
 	st.torn = 999
 	r := open(t, newSource(t, quick(st.client())), "in")
-	ms := fetch(t, r, 1)
-	if got, err := read(ms[0]); got != body || err != nil {
+	ms := readertest.Fetch(t, r, 1)
+	if got, err := readertest.Read(context.Background(), ms[0]); got != body || err != nil {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	if n := st.requests()["GET"]; n != 11 {
@@ -40,7 +41,7 @@ func TestReplacedDuringTheRead(t *testing.T) {
 	st.put("in/a", strings.Repeat("a", 10_000))
 	st.torn = 4000
 	r := open(t, newSource(t, quick(st.client())), "in")
-	ms := fetch(t, r, 1)
+	ms := readertest.Fetch(t, r, 1)
 	rc, err := ms[0].Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +53,13 @@ func TestReplacedDuringTheRead(t *testing.T) {
 	if _, err := io.ReadAll(rc); !errors.Is(err, rebalancer.ErrChanged) {
 		t.Errorf("the rest of a replaced object: %v", err)
 	}
-	settle(t, r, sources.Done, ms...) // stays, as what it is now
+	readertest.Settle(t, r, sources.Done, ms...) // stays, as what it is now
 	st.set(func() { st.torn = 0 })
-	if got, err := read(fetch(t, r, 1)[0]); got != strings.Repeat("b", 10_000) || err != nil {
+	if got, err := readertest.Read(context.Background(), readertest.Fetch(t, r, 1)[0]); got != strings.Repeat("b", 10_000) || err != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	st.set(func() { delete(st.objects, "in/a") })
-	if _, err := read(ms[0]); !errors.Is(err, rebalancer.ErrChanged) {
+	if _, err := readertest.Read(context.Background(), ms[0]); !errors.Is(err, rebalancer.ErrChanged) {
 		t.Errorf("an object that vanished: %v", err)
 	}
 }
@@ -154,7 +155,7 @@ func TestReadEnds(t *testing.T) {
 	st.put("in/a", strings.Repeat("a", 10_000))
 	st.torn = 100
 	s := newSource(t, quick(st.client()))
-	ms := fetch(t, open(t, s, "in"), 1)
+	ms := readertest.Fetch(t, open(t, s, "in"), 1)
 	info := *identity("bkt", "in/a", st.objects["in/a"].etag(), "", 10_000, time.Now())
 	for what, end := range map[string]func(cancel context.CancelFunc, c io.Closer){
 		"its context": func(cancel context.CancelFunc, _ io.Closer) { cancel() },

@@ -1,0 +1,130 @@
+#!/bin/bash
+# Checks the specification with TLC. TLA2TOOLS_JAR names the jar of the TLA+ tools.
+#   spec/run.sh mc|mutants|trace|all [-write] [PATTERN]
+# mc: every row of checks/mc.txt passes, and of checks/reach.txt what is said never to happen does happen. mutants: every row of
+# checks/mutants.txt fails, with the property that it names. trace: spec/trace/run.sh. PATTERN picks rows by their name.
+# -write renews RESULTS.md, after a whole run. WORKERS is for TLC (2), LIMIT for one check, in seconds (900).
+set -uf
+cd "$(dirname "$0")" || exit 2
+WORKERS=${WORKERS:-2} LIMIT=${LIMIT:-900}
+what=${1:-} write= pattern=
+for arg in "${@:2}"; do
+	case $arg in -write) write=yes ;; *) pattern=$arg ;; esac
+done
+case $what in mc | mutants | trace | all) ;; *)
+	sed -n '2,7s/^# \{0,1\}//p' "$0"
+	exit 2
+	;;
+esac
+if [ ! -f "${TLA2TOOLS_JAR:-}" ]; then
+	echo "spec: NOTHING WAS CHECKED: TLA2TOOLS_JAR does not name a jar of the TLA+ tools (tla2tools.jar)" >&2
+	exit 3
+fi
+command -v java >/dev/null || {
+	echo "spec: NOTHING WAS CHECKED: there is no java" >&2
+	exit 3
+}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0 done=0
+
+# config CFG CHANGES: the configuration with some of its lines replaced: CONSTANT=VALUE, or KEYWORD=NAME. A guard's name has _ for a space.
+config() {
+	local out=$tmp/run.cfg change key value
+	cp "cfg/$1.cfg" "$out"
+	for change in $2; do
+		key=${change%%=*} value=${change#*=}
+		case $key in
+		SPECIFICATION | INVARIANTS | PROPERTIES | SYMMETRY)
+			sed -i "/^$key /d" "$out"
+			[ -z "$value" ] || echo "$key $value" >>"$out"
+			;;
+		*)
+			grep -q "^  $key = " "$out" || {
+				echo "spec: cfg/$1.cfg has no constant $key" >&2
+				return 1
+			}
+			[ "$key" != Off ] || value=${value//_/ }
+			sed -i "s|^  $key = .*|  $key = $value|" "$out"
+			;;
+		esac
+	done
+}
+
+# check KIND NAME MODULE CFG CHANGES EXPECTED: EXPECTED is empty, or the property that must not hold.
+check() {
+	local kind=$1 name=$2 module=$3 cfg=$4 changes=$5 expected=$6 rc verdict broken steps began=$SECONDS workers=$WORKERS
+	done=$((done + 1))
+	[ -z "$expected" ] || workers=1 # so that the counterexample is a shortest one
+	rm -rf "$tmp/states" "$tmp/out"
+	if config "$cfg" "$changes"; then
+		timeout "$LIMIT" java -XX:+UseParallelGC -Xmx"${HEAP:-3g}" -cp "$TLA2TOOLS_JAR" tlc2.TLC -noGenerateSpecTE -metadir "$tmp/states" \
+			-workers "$workers" -config "$tmp/run.cfg" "$module.tla" >"$tmp/out" 2>&1
+		rc=$?
+	else
+		rc=1 && : >"$tmp/out"
+	fi
+	local states distinct depth
+	read -r states distinct <<<"$(sed -n 's/^\([0-9]*\) states generated, \([0-9]*\) distinct.*/\1 \2/p' "$tmp/out" | tail -1)"
+	depth=$(sed -n 's/^The depth of the complete state graph search is \([0-9]*\).*/\1/p' "$tmp/out")
+	broken=$(sed -n -E 's/^Error: (Invariant|Action property|Temporal property) ([A-Za-z]+).* (is|was) violated.*/\2/p' "$tmp/out" | head -1)
+	grep -q '^Error: Temporal properties were violated' "$tmp/out" && broken=Liveness
+	steps=$(sed -n 's/^State \([0-9]*\):.*/\1/p' "$tmp/out" | sort -n | tail -1)
+	if [ -z "$expected" ]; then
+		verdict=ok
+		[ $rc -eq 0 ] && [ "${distinct:-0}" -gt 1 ] || verdict=FAILED
+	else
+		verdict="$broken, ${steps:-0} steps"
+		[ $rc -eq 12 ] || [ $rc -eq 13 ] || verdict="FAILED: exit status $rc"
+		[ -n "$broken" ] && [[ ",$expected," == *",$broken,"* ]] || verdict="FAILED: $expected should break, not ${broken:-nothing}"
+	fi
+	local took=$((SECONDS - began))
+	echo "| $kind | $name | $module | $cfg $changes | $verdict | ${distinct:-0} | ${states:-0} | ${depth:-} | $took |" >>"$tmp/table"
+	printf '%-8s %-44s %s: exit %d, %s distinct of %s states, depth %s, %d s\n' "$kind" "$name" "$verdict" "$rc" "${distinct:-0}" "${states:-0}" "${depth:--}" "$took"
+	if [[ $verdict == FAILED* ]]; then
+		failed=$((failed + 1))
+		cp "$tmp/out" "${TMPDIR:-/tmp}/spec-$kind-${name//[^A-Za-z0-9]/-}.out"
+		grep -E '^(Error|State|/\\|\*\*\*|[0-9]+\. Line|Invariant)' "$tmp/out" | head -40
+	fi
+}
+
+# rows KIND: NAME ; MODULE ; CFG ; CHANGES ; EXPECTED
+rows() {
+	local name module cfg changes expected
+	while IFS=';' read -r name module cfg changes expected; do
+		name=$(echo $name) module=$(echo $module) cfg=$(echo $cfg) expected=$(echo $expected)
+		case $name in '' | '#'*) continue ;; esac
+		[[ -z $pattern || $name == *$pattern* ]] || continue
+		check "$1" "$name" "$module" "$cfg" "$(echo $changes)" "$expected"
+	done <"checks/$1.txt"
+}
+
+: >"$tmp/table"
+case $what in mc | all) rows mc && rows reach ;; esac
+case $what in mutants | all) rows mutants ;; esac
+case $what in trace | all)
+	if [ -x trace/run.sh ]; then
+		done=$((done + 1))
+		trace/run.sh || failed=$((failed + 1))
+	else
+		echo "spec: there is no trace/run.sh: no trace was checked" && failed=$((failed + 1))
+	fi
+	;;
+esac
+if [ $done -eq 0 ]; then
+	echo "spec: NOTHING WAS CHECKED: no row has $pattern in its name" >&2
+	exit 3
+fi
+echo "spec: $done checks, $failed failed, $SECONDS s"
+if [ -n "$write" ] && [ -z "$pattern" ] && [ "$what" = all ]; then
+	{
+		echo "# Results of the last run"
+		echo
+		echo "Written by \`spec/run.sh all -write\` with $(java -cp "$TLA2TOOLS_JAR" tlc2.TLC -help 2>/dev/null | sed -n 's/.*\(Version [0-9.]*[0-9]\).*/\1/p' | head -1) of TLC and $WORKERS workers; do not edit. $done checks, $failed failed, $SECONDS s."
+		echo
+		echo "| what | name | module | configuration | result | distinct states | states | depth | s |"
+		echo "|---|---|---|---|---|---|---|---|---|"
+		cat "$tmp/table"
+	} >RESULTS.md
+fi
+[ $failed -eq 0 ]

@@ -20,7 +20,7 @@ var (
 	ErrLost = errors.New("claim lost")
 	// ErrStale is returned by SaveIf of a [VersionedCheckpoint] when one of its checks did not hold: read again.
 	ErrStale = errors.New("checkpoint is not as it was read")
-	// ErrChanged is returned by a read of a payload that changed since it was listed.
+	// ErrChanged is returned by a read of a payload that changed, or vanished, since it was listed.
 	ErrChanged = errors.New("payload changed since it was listed")
 )
 

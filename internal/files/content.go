@@ -47,6 +47,10 @@ func (r *Reader) open(ctx context.Context, f *file, p part, beside *part) (io.Re
 	c := &content{ctx: ctx, src: src, want: p.info, name: p.name, sum: sum}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !f.handed { // meanwhile: nobody would close it
+		_ = c.Close()
+		return nil, fmt.Errorf("open %q of %q: it is not in hand any more: %w", p.name, r.resource, fs.ErrClosed)
+	}
 	f.opens = append(f.opens, c)
 	return c, nil
 }
@@ -67,7 +71,15 @@ func (c *content) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		err = c.atEnd()
 	}
-	return n, err
+	return n, c.vanished(err)
+}
+
+// vanished makes a change of what is not there any more: it is another file by now that comes, or none.
+func (c *content) vanished(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%q vanished during the read: %w: %w", c.name, rebalancer.ErrChanged, err)
 }
 
 func (c *content) atEnd() error {

@@ -264,7 +264,11 @@ func (c *fakeContent) Read(b []byte) (int, error) {
 	if c.closed {
 		return 0, fs.ErrClosed
 	}
-	body := c.p.files[c.name].body
+	f := c.p.files[c.name]
+	if f == nil {
+		return 0, fs.ErrNotExist
+	}
+	body := f.body
 	if c.at >= len(body) {
 		return 0, io.EOF
 	}

@@ -42,7 +42,8 @@ type file struct {
 	refused    int       // how often in a row it could not be claimed or given up
 	attempt    int
 	mark       mark // of the names that its files were moved to
-	settling   bool // by Settle; guarded by Reader.mu
+	settling   bool // by Settle; guarded by Reader.mu, as what follows
+	handed     bool // it is in a handler's hand, which may open it
 	opens      []*content
 }
 

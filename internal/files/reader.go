@@ -134,6 +134,7 @@ func (r *Reader) deliver(picks []*file) ([]*rebalancer.Message, error) {
 	r.out = r.out[:0]
 	for _, f := range picks {
 		m := r.message(f)
+		f.handed = true
 		r.hand[m], r.owned[f.name] = f, f
 		r.out = append(r.out, m)
 	}
@@ -216,8 +217,9 @@ func (r *Reader) act() (done func()) {
 	return func() { <-r.acting }
 }
 
-// closeOpens closes what handlers left open; mu is held.
+// closeOpens closes what handlers left open, and keeps them from opening more; mu is held.
 func (f *file) closeOpens() {
+	f.handed = false
 	for _, c := range f.opens {
 		_ = c.Close()
 	}

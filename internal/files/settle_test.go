@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"testing"
@@ -81,6 +82,17 @@ func TestChangedDuringARead(t *testing.T) {
 		"longer":  func(p *fake) { p.grow("a", "more") },
 		"shorter": func(p *fake) { p.files["a"] = &fakeFile{"ab", time.Now(), p.files["a"].inode} },
 		"touched": func(p *fake) { time.Sleep(time.Nanosecond); p.grow("a", "") },
+		"gone":    func(p *fake) { p.remove("a") },
+		"gone when all is read": func(p *fake) {
+			p.set(func(p *fake) {
+				p.fail = func(op, _ string) error {
+					if op == "stat" { // the look at its end
+						return fs.ErrNotExist
+					}
+					return nil
+				}
+			})
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newFake()
@@ -180,6 +192,11 @@ func TestReadEnds(t *testing.T) {
 		}
 		if _, err := ms[1].Open(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("open with an ended context: %v", err)
+		}
+		for _, m := range append(third, ms...) { // a handler that goes on: nobody would close what it opens now
+			if _, err := m.Open(t.Context()); !errors.Is(err, fs.ErrClosed) && !errors.Is(err, rebalancer.ErrChanged) {
+				t.Errorf("open of %q, which is not in hand any more: %v", m.Key, err)
+			}
 		}
 	})
 }

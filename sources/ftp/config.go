@@ -58,7 +58,8 @@ type Config struct {
 	// and one behind a NAT that names its inner address works.
 	TrustPassiveAddress bool
 	// Connections is how many connections to the server the Source has at most: each file that is being read takes one, and
-	// one is kept for listings and settlements. At least 2. Defaults to 8.
+	// one is kept for listings and settlements. Files that are opened beyond that wait; a handler that opens several at once needs
+	// as many, see the package's documentation. At least 2. Defaults to 8.
 	Connections int
 	// Timeout is how long the server may take to connect, to answer a command or to send or take the next bytes. A
 	// connection that takes longer is closed. Defaults to 30 s.
@@ -78,6 +79,7 @@ type settings struct {
 	dial        dialer
 	root        string // as URL has it: absolute, or below the directory of the login
 	connections int
+	timeout     time.Duration
 	options     files.Options
 	logger      *slog.Logger
 }
@@ -110,7 +112,7 @@ func (c Config) check() (settings, error) {
 	if err != nil {
 		bad("URL: %w", err)
 	}
-	s.root = root
+	s.root, s.timeout = root, t.timeout
 	options, err := files.FromPolicy(c.Policy, files.Can{
 		Rename: true, Keep: true, Parallel: max(1, s.connections/2), Folder: func(folder string) (string, error) { return cleanFolder(s.root, folder) },
 	})

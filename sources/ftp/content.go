@@ -46,7 +46,7 @@ func (p *place) Open(ctx context.Context, name string, want files.Info) (files.C
 	c := &content{place: p, name: name, want: want}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	err := c.connect()
-	if broken(err) && ctx.Err() == nil { // it was idle, and has died meanwhile
+	if passes(err) && ctx.Err() == nil { // it was idle, and has died meanwhile
 		err = c.connect()
 	}
 	if err != nil {
@@ -54,6 +54,12 @@ func (p *place) Open(ctx context.Context, name string, want files.Info) (files.C
 		return nil, err
 	}
 	return c, nil
+}
+
+// passes reports whether another connection may do what one did not.
+func passes(err error) bool {
+	var busy *busyError
+	return broken(err) && !errors.As(err, &busy)
 }
 
 // connect begins to read at the offset.
@@ -105,7 +111,7 @@ func (c *content) read(p []byte) (int, error) {
 	for {
 		if c.stream == nil {
 			if err := c.connect(); err != nil {
-				if !broken(err) || !c.retry() {
+				if !passes(err) || !c.retry() {
 					c.end = fmt.Errorf("read on at byte %d: %w", c.offset, err)
 					return 0, c.end
 				}
@@ -116,6 +122,7 @@ func (c *content) read(p []byte) (int, error) {
 		if n > 0 {
 			c.offset += int64(n)
 			c.failed = 0
+			c.place.source.pool.seats.stir()
 		}
 		if c.offset == c.want.Size && err == nil {
 			err = c.atEnd()

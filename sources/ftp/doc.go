@@ -15,9 +15,16 @@
 //
 // # Connections
 //
-// A Source has at most Config.Connections. Each file that is being read takes one, so a handler that opens several files at once
-// needs as many, and Connections-1 bounds them over all handlers and resources; one is left for listings and settlements, which
-// thus never wait for a handler. The Connections of all nodes together must be within what the server allows.
+// A Source has at most Config.Connections, those that are being made included. Each file that is being read takes one, until its end
+// or Close, so Connections-1 bounds them over all handlers and resources; one is left for listings and settlements, which thus never
+// wait for a handler. The Connections of all nodes together must be within what the server allows.
+//
+// An Open beyond that waits for its turn, for as long as files are read. A handler that opens several files at once, of a set or of a
+// batch, holds some while it waits for others, and such handlers can wait for each other. So when for Config.Timeout no byte was read
+// over any of them and none was closed, one Open that waited as long fails, with an error that says so; its handler gives back what it
+// has, and the others go on. Raise Connections to one more than handlers run at once, times the files that each has open, or let
+// handlers close one before they open the next. A file that is closed before its end costs its connection.
+//
 // Each read and write on each connection has Config.Timeout, so that no call waits for ever on a server that is frozen or cut
 // off. After any error that is not a reply of the server its connection is discarded. What may be done twice is done once more
 // over another one. A connection that was idle is asked for a sign of life before it is used, and closed after a minute.

@@ -3,6 +3,7 @@ package ftp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,12 +18,12 @@ const (
 	idleFor = time.Minute
 )
 
-// pool keeps a bounded number of connections. Files that are read take one for as long as they are open, and leave one for
-// the rest: what settles or lists never waits for a handler.
+// pool keeps a bounded number of connections, those that are being made included. Files that are read take one for as long as they are
+// open, and leave one for the rest: what settles or lists never waits for a handler.
 type pool struct {
-	dial   dialer
-	slots  chan struct{} // room for all connections
-	bodies chan struct{} // room for those that read files
+	dial  dialer
+	slots chan struct{} // room for all connections
+	seats seats         // for those that read files
 
 	life  context.Context // until close
 	end   context.CancelFunc
@@ -44,8 +45,9 @@ type lease struct {
 	since time.Time // when it became idle
 }
 
-func newPool(dial dialer, size int) *pool {
-	p := &pool{dial: dial, slots: make(chan struct{}, size), bodies: make(chan struct{}, size-1), out: map[*lease]struct{}{}}
+// newPool makes a pool of at most size connections; patience is how long files wait for each other's when nothing is read.
+func newPool(dial dialer, size int, patience time.Duration) *pool {
+	p := &pool{dial: dial, slots: make(chan struct{}, size), seats: newSeats(size-1, patience), out: map[*lease]struct{}{}}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p
 }
@@ -53,41 +55,38 @@ func newPool(dial dialer, size int) *pool {
 // take waits for a connection, which give gives back. body: it is to read a file.
 func (p *pool) take(ctx context.Context, body bool) (*lease, error) {
 	if body {
-		if err := enter(ctx, p.bodies); err != nil {
+		if err := p.seats.take(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := enter(ctx, p.slots); err != nil {
-		if body {
-			<-p.bodies
-		}
-		return nil, err
-	}
-	l, err := p.connected(ctx)
-	if err == nil {
-		l.body = body
-		err = p.lend(l)
-	}
+	l, err := p.taken(ctx)
 	if err != nil {
-		<-p.slots
 		if body {
-			<-p.bodies
+			p.seats.give()
 		}
 		return nil, err
 	}
+	l.body = body
 	return l, nil
 }
 
-func enter(ctx context.Context, room chan struct{}) error {
+func (p *pool) taken(ctx context.Context) (*lease, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	select {
-	case room <- struct{}{}:
-		return nil
+	case p.slots <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
+	l, err := p.connected(ctx)
+	if err == nil {
+		err = p.lend(l)
+	}
+	if err != nil && !errors.Is(err, errPending) {
+		<-p.slots
+	}
+	return l, err
 }
 
 // connected returns the connection that was used last and lives, or a new one.
@@ -107,6 +106,9 @@ func (p *pool) connected(ctx context.Context) (*lease, error) {
 	}
 	return p.fresh(ctx)
 }
+
+// errPending is an error of a caller whose context ended while its connection was being made, which holds the slot until it is.
+var errPending = errors.New("the connection is not made yet")
 
 // fresh makes a connection. It goes on when ctx ends first, for the next one who asks: else callers in a hurry would never get one.
 func (p *pool) fresh(ctx context.Context) (*lease, error) {
@@ -128,13 +130,14 @@ func (p *pool) fresh(ctx context.Context) (*lease, error) {
 			if err == nil {
 				p.keep(l)
 			}
+			<-p.slots
 		}
 	}()
 	select {
 	case r := <-done:
 		return r.l, r.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("%w: %w", ctx.Err(), errPending)
 	}
 }
 
@@ -148,11 +151,11 @@ func (p *pool) begin() error {
 	return nil
 }
 
-// keep keeps an idle connection for the next use, if there is room.
+// keep keeps an idle connection for the next use.
 func (p *pool) keep(l *lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle)+len(p.out) >= cap(p.slots) {
+	if p.closed {
 		_ = l.close()
 		return
 	}
@@ -196,7 +199,7 @@ func (p *pool) give(l *lease, err error) {
 	delete(p.out, l)
 	<-p.slots
 	if l.body {
-		<-p.bodies
+		p.seats.give()
 	}
 	switch {
 	case broken(err):

@@ -31,8 +31,10 @@ type sftpRemote struct {
 	refuses bool // its rename does not overwrite, for sure
 	looked  looked
 
-	mu  sync.Mutex
-	why error // why we closed the connection
+	mu    sync.Mutex
+	why   error // why we closed the connection
+	ended bool  // nothing is started any more
+	work  sync.WaitGroup
 }
 
 // looked is what the last call has looked at, if it was stat: what opens it need not look again.
@@ -84,11 +86,27 @@ func (r *sftpRemote) abort(why error) {
 	r.tcp.Close()
 }
 
-// close ends the connection.
+// start runs f beside its caller, until close has returned at most; false: the connection is closed.
+func (r *sftpRemote) start(f func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	r.work.Go(f)
+	return true
+}
+
+// close ends the connection, and what runs on it: nothing of it is left afterwards.
 func (r *sftpRemote) close() error {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
 	r.abort(net.ErrClosed)
 	r.sftp.Close() // both only find what is closed
 	r.ssh.Close()
+	r.work.Wait()
+	_ = r.ssh.Wait()
 	return nil
 }
 

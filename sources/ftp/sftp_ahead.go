@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"net"
 
 	"github.com/pkg/sftp"
 
@@ -153,10 +154,15 @@ func (a *ahead) ask() {
 		}
 		p := a.piece(int(length))
 		p.past = a.probed
-		go func(off int64) {
+		off := a.next
+		read := func() {
 			p.n, p.err = a.f.ReadAt(p.buf, off)
 			p.done <- struct{}{}
-		}(a.next)
+		}
+		if !a.r.start(read) {
+			p.n, p.err = 0, net.ErrClosed
+			p.done <- struct{}{}
+		}
 		if !a.probed {
 			a.next += length
 		}
@@ -174,13 +180,18 @@ func (a *ahead) piece(length int) *piece {
 	return &piece{buf: make([]byte, length, max(length, min(chunk, int(a.size)))), done: make(chan struct{}, 1)}
 }
 
-// Close waits for what was asked for and closes the file. It gives an error when the file was not read to its end.
+// Close closes the file. It gives an error when the file was not read to its end, and does not wait for the server then: where that
+// owes answers, the connection is of no use any more.
 func (a *ahead) Close() error {
 	for _, p := range a.queue {
-		a.await(p)
+		if a.err != io.EOF && len(p.done) == 0 {
+			a.r.abort(net.ErrClosed)
+			a.err = a.r.failed("close", a.path, net.ErrClosed)
+		}
+		a.await(p) // it ends with the connection
 	}
 	a.queue = nil
-	go a.f.Close() // nothing depends on the answer, and the server does what it is asked in order
+	a.r.start(func() { a.f.Close() }) // nothing depends on the answer, and the server does what it is asked in order
 	switch {
 	case a.err == nil:
 		a.err = fs.ErrClosed

@@ -27,7 +27,7 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, pool: newPool(s.dial, s.connections), pause: func() {}}, nil
+	return &Source{settings: s, pool: newPool(s.dial, s.connections, s.timeout), pause: func() {}}, nil
 }
 
 // at is the absolute path of a resource.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -181,6 +182,9 @@ func (b *body) resume(cause error) bool {
 		}
 		if b.tries >= resumes || !passing(cause) {
 			b.err = b.what.fail(fmt.Errorf("read after %d of %d bytes: %w", b.at, b.want.Size, cause))
+			if errors.Is(b.err, fs.ErrNotExist) {
+				b.err = fmt.Errorf("it vanished during the read: %w: %w", rebalancer.ErrChanged, b.err)
+			}
 			return false
 		}
 		if b.tries > 0 && !pause(b.ctx, b.tries) {

@@ -64,6 +64,31 @@ func TestReplacedDuringTheRead(t *testing.T) {
 	}
 }
 
+// TestVanishedDuringTheRead: what is not there any more has changed, for a source that lists and for one that is told.
+func TestVanishedDuringTheRead(t *testing.T) {
+	t.Parallel()
+	st := newStub(t)
+	st.put("in/a", strings.Repeat("a", 10_000))
+	st.torn = 4000
+	p := &place{source: newSource(t, quick(st.client())), resource: "in"}
+	want, err := p.Stat(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, err := p.Open(t.Context(), "a", want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rc.Close()
+	if _, err := io.ReadFull(rc, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	st.set(func() { delete(st.objects, "in/a") })
+	if _, err := io.ReadAll(rc); !errors.Is(err, rebalancer.ErrChanged) || !strings.Contains(err.Error(), "vanished") {
+		t.Errorf("the rest of what vanished: %v", err)
+	}
+}
+
 // badRanges answers GETs in its own way, once the first has been torn.
 func badRanges(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *body {
 	t.Helper()

@@ -56,7 +56,7 @@ func (f *flusher) some(l *live, now bool) { f.someWithin(context.Background(), l
 // someWithin is some that does not wait beyond ctx for others who send.
 func (f *flusher) someWithin(ctx context.Context, l *live, now bool) {
 	f.r.mu.Lock()
-	half := max(1, l.prefetch/4)
+	half := max(1, l.prefetch/2)
 	due := now || l.window.pending() >= half || l.window.above >= half
 	f.r.mu.Unlock()
 	if due {

@@ -13,11 +13,11 @@ import (
 
 const (
 	// settleBatch outcomes are settled at once.
-	settleBatch = 256
+	settleBatch = 64
 	// settleLinger is how long outcomes wait for others.
 	settleLinger = time.Millisecond
 	// maxUnsettled outcomes may wait for a source that does not take them; then nothing more is fetched.
-	maxUnsettled = 4 * settleBatch
+	maxUnsettled = 16 * settleBatch
 )
 
 // settler tells the source what became of messages: all that is finished in one call, from a goroutine of its own. A call
@@ -244,7 +244,13 @@ func (s *settler) try(batch []sources.Settlement) ([]sources.Settlement, bool) {
 func (s *settler) once(batch []sources.Settlement) error {
 	ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)
 	defer cancel()
-	return s.r.Settle(ctx, batch)
+	if !s.w.env.probes.on() {
+		return s.r.Settle(ctx, batch)
+	}
+	began := time.Now()
+	err := s.r.Settle(ctx, batch)
+	s.w.env.probes.settled(s.w, began, batch, err)
+	return err
 }
 
 // left is what of a batch has to be passed again after err. It reuses the batch's memory.

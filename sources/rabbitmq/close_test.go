@@ -112,9 +112,27 @@ func TestNoCancelOverWhatIsInHand(t *testing.T) {
 	for i := range 10 {
 		s.deliver(uint64(i+1), fmt.Sprint(i))
 	}
-	settle(t, r, sources.Done, fetch(t, r, 10)[:4]...) // less than what is acknowledged at once
+	settle(t, r, sources.Done, fetch(t, r, 10)[:1]...) // less than what is acknowledged at once
 	must(t, r.Close(within30(t)))
 	if n := s.count("cancel"); n != 0 {
 		t.Errorf("the consumer was cancelled %d times before the channel was closed", n)
 	}
+}
+
+// TestAQuarterIsAcknowledgedAtOnce: in the call that settles it, so that the broker does not run out of what it may send.
+func TestAQuarterIsAcknowledgedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	r := s.reader(s.source()) // of a prefetch of 10
+	for i := range 10 {
+		s.deliver(uint64(i+1), fmt.Sprint(i))
+	}
+	settle(t, r, sources.Done, fetch(t, r, 10)[:2]...)
+	r.mu.Lock()
+	waits := r.live.window.pending()
+	r.mu.Unlock()
+	if waits != 0 {
+		t.Errorf("%d of 10 wait to be acknowledged", waits)
+	}
+	must(t, r.Close(within30(t)))
 }

@@ -29,7 +29,7 @@
 //
 // # Outcomes
 //
-// Done is acknowledged in bulk, up to the lowest message that is unfinished: at half of the prefetch, after 5 ms in which nothing more is
+// Done is acknowledged in bulk, up to the lowest message that is unfinished: at a quarter of the prefetch, after 5 ms in which nothing more is
 // finished, or after 100 ms. What is finished above that one, by other keys, is acknowledged singly after 1 s or at
 // half of the prefetch. Release and Retry keep the message here, to be handed out again by this Reader: the broker learns
 // nothing of it, and a queue cannot delay one message. Reject publishes to Config.DeadLetter and acknowledges when the broker has confirmed it there

@@ -9,6 +9,8 @@ const (
 	// flushIdle is how long acknowledgements wait for others, flushMost how long at most while others come.
 	flushIdle = 5 * time.Millisecond
 	flushMost = 100 * time.Millisecond
+	// flushPart of the prefetch, settled in a row, is acknowledged at once: the broker shall never run out of what it may send.
+	flushPart = 4
 	// flushSingle is how long one waits for a lower message that is still being worked, before it is sent by itself.
 	flushSingle = time.Second
 )
@@ -56,8 +58,7 @@ func (f *flusher) some(l *live, now bool) { f.someWithin(context.Background(), l
 // someWithin is some that does not wait beyond ctx for others who send.
 func (f *flusher) someWithin(ctx context.Context, l *live, now bool) {
 	f.r.mu.Lock()
-	half := max(1, l.prefetch/2)
-	due := now || l.window.pending() >= half || l.window.above >= half
+	due := now || l.window.pending() >= max(1, l.prefetch/flushPart) || l.window.above >= max(1, l.prefetch/2)
 	f.r.mu.Unlock()
 	if due {
 		f.writeWithin(ctx, l, false)

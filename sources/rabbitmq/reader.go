@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -231,6 +232,7 @@ func (r *reader) wait(ctx context.Context, got polled) {
 	}
 	select {
 	case <-r.wake:
+		runtime.Gosched() // more may be on its way from the connection to here: one batch of many costs less than many of one
 	case <-ctx.Done():
 	case <-due:
 		if got.starved && d == starving {

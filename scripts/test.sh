@@ -11,7 +11,7 @@ usage() {
 usage: scripts/test.sh [--soak] [SUITE…]
 
   lint        gofmt, go vet, staticcheck, tidy modules, other platforms build
-  tests       go test of every package, shuffled
+  tests       go test of every package, shuffled; part of a whole run only with --soak: race and newest run the same
   race        the same under the race detector (needs a C compiler)
   repeat      the protocol's tests 20 times in random order
   worlds      10,000 simulated groups from a fresh seed (soak: 200,000)
@@ -46,6 +46,7 @@ for arg in "$@"; do
 done
 
 chosen=${chosen:-$SUITES}
+asked=$chosen
 case " $chosen " in
 *" stores "* | *" processes "* | *" sources "*) . scripts/servers/docker.sh && docker_instead "$@" ;;
 esac

@@ -93,6 +93,9 @@ type Notify struct {
 	Node     string // whom it concerns, where that is another one
 	Reason   string
 	Err      error
+	Plan     *PlanReport  // of KindRebalanced
+	Share    *ShareReport // of KindAssigned
+	Waited   Duration     // of KindClaimed: since the node found the resource free, or was given it if that was later
 }
 
 // Finish is the last action: the machine is done. Err is nil after a clean leave.

@@ -7,6 +7,7 @@ const maxBatch = 128
 type claimState struct {
 	wanted    nameQueue       // to be claimed
 	inFlight  map[string]bool // claims that are unanswered
+	free      map[string]Time // since when what is wanted is free, as far as is known
 	unsure    map[string]bool // claims of an unknown outcome, which may still be applied
 	toRelease nameQueue
 
@@ -17,13 +18,16 @@ type claimState struct {
 }
 
 func (q *claimState) reset() {
-	*q = claimState{inFlight: map[string]bool{}, unsure: map[string]bool{}}
+	*q = claimState{inFlight: map[string]bool{}, unsure: map[string]bool{}, free: map[string]Time{}}
 }
 
 // wantClaim queues a claim of a resource that is assigned to this node.
 func (m *Machine) wantClaim(name string) {
 	if _, blocked := m.follow.blocked[name]; blocked || m.claiming(name) || m.leave.asked {
 		return
+	}
+	if _, known := m.queue.free[name]; !known && m.cfg.Measure {
+		m.queue.free[name] = m.now
 	}
 	m.queue.wanted.add(name)
 }
@@ -52,6 +56,7 @@ func (m *Machine) pumpClaims() {
 			break
 		}
 		if r := m.res[name]; !m.desired(name) || r != nil && (r.fence != 0 || r.worker != 0 || r.ghost != 0) {
+			delete(q.free, name)
 			continue
 		}
 		c.names = append(c.names, name)
@@ -122,7 +127,12 @@ func (m *Machine) obtained(name string, fence int64) {
 		m.res[name] = r
 	}
 	r.fence, r.phase, r.since, r.ghost, r.doubted = fence, resourceClaimed, m.now, 0, false
-	m.notify(Notify{Kind: KindClaimed, Resource: name, Fence: fence})
+	waited := Duration(0)
+	if since, known := m.queue.free[name]; known {
+		waited = Duration(m.now - since)
+		delete(m.queue.free, name)
+	}
+	m.notify(Notify{Kind: KindClaimed, Resource: name, Fence: fence, Waited: waited})
 }
 
 func (m *Machine) claimRefused(name string, current map[string]int64) {
@@ -142,6 +152,7 @@ func (m *Machine) claimRefused(name string, current map[string]int64) {
 	}
 	if current[ClaimKey(name)] != 0 {
 		q.wanted.remove(name)
+		delete(q.free, name)
 		if _, waits := f.blocked[name]; !waits {
 			f.blocked[name] = m.now // read whose it is, and how long it can last
 			f.dirty = true

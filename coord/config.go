@@ -55,6 +55,7 @@ type Config struct {
 	MaxMoving     int
 	MaxMovingNode int
 	Version       string // of the library, shown to operators
+	Measure       bool   // notices and assignments tell what metrics, traces and logs are made of: causes, moves, waiting times
 	// FormatMin and FormatMax are the formats that this node reads and writes. Only tests of an upgrade set them; 0: those of the library.
 	FormatMin, FormatMax int
 

@@ -3,6 +3,7 @@ package coord
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // evaluate decides, from what was just read, whether a plan is due, and makes it.
@@ -35,11 +36,12 @@ func (m *Machine) evaluate() {
 	if len(joined) > 0 {
 		p = m.makePlan(sortedMembers(slices.Concat(settled, joined)))
 	}
-	p.reason = m.reason(joined)
+	p.reason, p.causes = m.reason(joined)
 	switch {
 	case m.cfg.Mode == ResourceBarrier:
 		m.startPublish(p, l.gen+1)
 	case p.moves(): // everybody stops first; the plan is made anew then
+		l.causes = sortedCauses(slices.Concat(l.causes, p.causes))
 		m.writeBarrier(Barrier{Generation: max(l.gen, l.barrier.Generation) + 1})
 	default:
 		m.startPublish(p, l.barrier.Generation)
@@ -48,7 +50,10 @@ func (m *Machine) evaluate() {
 
 func (m *Machine) publishPlan(nodes []Member, gen int64) {
 	p := m.makePlan(sortedMembers(nodes))
-	p.reason = "all nodes have stopped"
+	p.reason, p.causes, m.lead.causes = "all nodes have stopped", m.lead.causes, nil
+	if p.causes == nil && m.cfg.Measure {
+		p.causes = []Cause{CauseCoordinator} // an earlier one stopped them
+	}
 	p.all = true
 	m.startPublish(p, gen)
 }
@@ -182,48 +187,48 @@ func (m *Machine) reserve(node string) bool {
 	return true
 }
 
-// reason says for people why a plan was made.
-func (m *Machine) reason(joined []Member) string {
+// reason says for people why a plan was made, and in words that can be counted.
+func (m *Machine) reason(joined []Member) (text string, causes []Cause) {
 	l := &m.lead
 	var why []string
+	add := func(c Cause, text string) { why, causes = append(why, text), append(causes, c) }
 	for _, mi := range joined {
-		why = append(why, "node "+mi.Node+" joined")
+		add(CauseJoin, "node "+mi.Node+" joined")
 	}
 	for _, node := range sortedKeys(l.missing) {
 		if m.now >= max(l.waitFor[node], l.reborn) {
-			why = append(why, "node "+node+" is gone")
+			add(CauseGone, "node "+node+" is gone")
 		}
 	}
 	for _, node := range sortedKeys(l.members) {
 		if l.members[node].Leaving && l.entries[node].value.grants() > 0 {
-			why = append(why, "node "+node+" leaves")
+			add(CauseLeave, "node "+node+" leaves")
 		}
 	}
 	for _, node := range sortedKeys(l.entries) {
 		until := l.entries[node].value.ReservedUntil
 		switch kept := l.reserved[node] != 0; {
 		case kept && until == 0:
-			why = append(why, "node "+node+" leaves, and its share waits for it")
+			add(CauseLeave, "node "+node+" leaves, and its share waits for it")
 		case !kept && until != 0 && l.members[node].version == 0:
-			why = append(why, "node "+node+" did not come back")
+			add(CauseGone, "node "+node+" did not come back")
 		case !kept && until != 0:
-			why = append(why, "node "+node+" is back")
+			add(CauseReturn, "node "+node+" is back")
 		}
 	}
 	if l.rewrite {
-		why = append(why, "new coordinator")
+		add(CauseCoordinator, "new coordinator")
 	}
-	switch {
-	case len(why) == 0:
-		return "resources or what nodes may take changed"
-	case len(why) > 4:
-		return fmt.Sprintf("%s; %s; and %d more", why[0], why[1], len(why)-2)
+	if len(why) == 0 {
+		add(CauseChange, "resources or what nodes may take changed")
 	}
-	s := why[0]
-	for _, w := range why[1:] {
-		s += "; " + w
+	if causes = sortedCauses(causes); !m.cfg.Measure {
+		causes = nil
 	}
-	return s
+	if len(why) > 4 {
+		return fmt.Sprintf("%s; %s; and %d more", why[0], why[1], len(why)-2), causes
+	}
+	return strings.Join(why, "; "), causes
 }
 
 func plural(n int, what string) string {

@@ -179,8 +179,17 @@ func (m *Machine) applyEntry(entries []Entry) {
 			delete(m.queue.unsure, name)
 		}
 	}
+	for name := range m.queue.free { // each by itself
+		if !f.share[name] {
+			delete(m.queue.free, name)
+		}
+	}
 	m.touchAll()
-	m.notify(Notify{Kind: KindAssigned, Reason: plural(len(a.Share), "resource")})
+	n := Notify{Kind: KindAssigned, Reason: plural(len(a.Share), "resource")}
+	if m.cfg.Measure {
+		n.Share = m.holdings(a)
+	}
+	m.notify(n)
 }
 
 // leaderSeen follows the leader entry, and knows when its session can end.

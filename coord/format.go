@@ -95,6 +95,8 @@ type Assignment struct {
 	// ReservedUntil, when it is not 0, says that the node is static and has left: Share is kept for it until the store's time
 	// is that (µs), and grants nothing.
 	ReservedUntil int64 `json:"reserved_until_us,omitempty"`
+	// Why are the causes of the plan, for people and measures, with commas between them; "" when its coordinator does not tell.
+	Why string `json:"why,omitempty"`
 }
 
 // Barrier is the state of a group in GlobalBarrier mode.

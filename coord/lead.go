@@ -34,8 +34,9 @@ type leadState struct {
 	joinFirst, joinLast Time // of the joins that wait for a plan
 	joining             int  // how many
 
-	rewrite  bool // a new coordinator writes every entry
-	pending  int  // moves that wait for others to end
+	rewrite  bool    // a new coordinator writes every entry
+	pending  int     // moves that wait for others to end
+	causes   []Cause // of the plan for which the barrier was closed
 	unplaced []string
 	reported []string
 	publish  *publication

@@ -19,6 +19,9 @@ type plan struct {
 	waits    bool // a node that is to be active waits until others have given everything back
 	all      bool // every entry is written, changed or not
 	reason   string
+	causes   []Cause
+	sorted   []string        // the resources to plan
+	takes    map[string]bool // nodes that may be given something
 }
 
 func sortedMembers(ms []Member) []Member {
@@ -41,6 +44,12 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 	take, waits := m.takers(nodes)
 	p.waits = waits
 	x := m.index(nodes, take, p)
+	if m.cfg.Measure {
+		p.sorted, p.takes = x.sorted, map[string]bool{}
+		for i, mi := range nodes {
+			p.takes[mi.Node] = take[i]
+		}
+	}
 	for _, mi := range nodes {
 		p.shares[mi.Node] = nil
 		p.drained[mi.Node] = m.drained(mi)

@@ -13,12 +13,16 @@ type publication struct {
 	values map[string]Assignment
 	wrote  int
 	moved  int
+	report *PlanReport
 }
 
 // startPublish works out whose entries change, and writes them.
 func (m *Machine) startPublish(p *plan, gen int64) {
 	l := &m.lead
 	pub := &publication{gen: gen, plan: p, values: map[string]Assignment{}}
+	if m.cfg.Measure {
+		pub.report = m.movement(p, gen)
+	}
 	set := map[string]bool{}
 	for node := range p.shares { // into a set
 		set[node] = true
@@ -58,7 +62,7 @@ func (m *Machine) entryFor(node string, p *plan, gen int64) (Assignment, bool) {
 	}
 	a := Assignment{
 		Epoch: l.epoch, Generation: gen, Share: share, Leaving: map[string]string{},
-		Paused: p.pausedOf(node), Drained: p.drained[node], ReservedUntil: p.reserved[node],
+		Paused: p.pausedOf(node), Drained: p.drained[node], ReservedUntil: p.reserved[node], Why: causesText(p.causes),
 	}
 	if !planned && old.version == 0 {
 		return a, false // it leaves, and never had one
@@ -177,7 +181,10 @@ func (m *Machine) publishedAll() {
 	m.deleteMoves(pub.plan)
 	m.planLater(pub.plan)
 	if pub.wrote > 0 {
-		m.notify(Notify{Kind: KindRebalanced, Reason: fmt.Sprintf("%s: %s to move%s, %d entries written (epoch %d, generation %d)",
+		if pub.report != nil {
+			pub.report.Took = Duration(m.now - pub.report.began)
+		}
+		m.notify(Notify{Kind: KindRebalanced, Plan: pub.report, Reason: fmt.Sprintf("%s: %s to move%s, %d entries written (epoch %d, generation %d)",
 			pub.plan.reason, plural(pub.moved, "resource"), later(l.pending), pub.wrote, l.epoch, pub.gen)})
 	}
 	if m.cfg.Mode == GlobalBarrier && !l.barrier.Open {

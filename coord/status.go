@@ -70,6 +70,9 @@ type Status struct {
 	Waiting           string // why the node does not get on, "" when it does
 	Held              []Held // sorted by name
 	WaitingFor        int    // how many claims it waits for
+	Members           int    // of a coordinator: live members as last read
+	Unplaced          int    // of a coordinator: resources that no live node may take
+	Pending           int    // of a coordinator: moves that wait for others to end
 }
 
 // Held is one resource that the machine holds, or still has a worker for.
@@ -88,6 +91,7 @@ func (m *Machine) Status() Status {
 	s := Status{
 		State: "joining", Coordinator: f.leader, Leading: m.leading(), Epoch: f.epoch, Generation: f.gen,
 		Applied: f.applied, WaitingFor: len(f.blocked) + m.queue.wanted.len(),
+		Members: len(m.lead.members), Unplaced: len(m.lead.unplaced), Pending: m.lead.pending,
 	}
 	switch {
 	case m.finished:

@@ -48,7 +48,7 @@ func (w *worker) fill(r sources.Reader, items []item) []item {
 	ctx, cancel := context.WithTimeout(w.fetchCtx, w.env.cfg.BatchWait)
 	defer cancel()
 	for len(items) < w.env.cfg.BatchSize {
-		ms, err := r.Fetch(ctx, w.env.cfg.BatchSize-len(items))
+		ms, err := w.fetchOnce(ctx, r, w.env.cfg.BatchSize-len(items))
 		if err != nil {
 			if ctx.Err() == nil { // a source may tell it only once
 				w.unwell = true

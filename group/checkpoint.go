@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -24,6 +25,7 @@ type checkpoint struct {
 	incarnation *atomic.Pointer[string]
 	ours        func() bool // the claim stands, as far as this node knows
 	doubt       func()      // have the claim looked at
+	probes      *probes
 }
 
 // Load reads all keys.
@@ -49,7 +51,9 @@ func (c *checkpoint) LoadEntries(ctx context.Context, keys ...string) (map[strin
 			req.Keys[i] = prefix + k
 		}
 	}
+	began := time.Now()
 	r, err := c.session.Read(ctx, req)
+	c.probes.checkpoint(CallLoadCheckpoint, began, err)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint of resource %q: load: %w", c.resource, err)
 	}
@@ -85,12 +89,14 @@ func (c *checkpoint) SaveIf(ctx context.Context, checks map[string]int64, change
 	for _, k := range slices.Sorted(maps.Keys(checks)) {
 		txn.Checks = append(txn.Checks, backends.Check{Key: prefix + k, Version: checks[k]})
 	}
+	began := time.Now()
 	r, err := c.session.Commit(ctx, backends.CommitRequest{Incarnation: *c.incarnation.Load(), Txns: []backends.Txn{txn}})
 	var res backends.Result
 	if err == nil && len(r.Results) == 1 {
 		res = r.Results[0]
 		err = res.Err
 	}
+	c.probes.checkpoint(CallSaveCheckpoint, began, err)
 	switch {
 	case err == nil:
 		versions := make(map[string]int64, len(res.Versions))

@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"time"
 
@@ -82,8 +83,16 @@ type Config struct {
 	// events wait, further ones are dropped and counted (see KindDropped). It must not call Consume or Wait. nil means
 	// that nobody observes.
 	OnEvent func(Event)
-	// Logger gets a line for each event, from a goroutine of its own; like events, lines are dropped when it is too slow. Defaults to slog.Default().
+	// Probes measure the node, for metrics and traces (see package telemetry). Defaults to none, which costs nothing.
+	Probes []*Probe
+	// Logger gets a line for each event, from a goroutine of its own; like events, lines are dropped when it is too slow. The coordinator's line
+	// about a rebalance ("rebalanced", at level Info) says in "moves" why each resource moves, of many the first 20. Defaults to slog.Default().
 	Logger *slog.Logger
+
+	// Trace gets what this node's side of the protocol does, as lines of JSON (see package coord/trace), to be judged by the specification. Each line is one
+	// Write, before what it tells of takes effect; nodes may share a writer that is safe for concurrent use, and must for their steps to be in
+	// order. One that blocks holds the node up, as far as the loss of its claims. Its first error ends the trace and is logged. nil means none.
+	Trace io.Writer
 
 	// Node is the unique name of this node in the group. 1 to 128 bytes of printable UTF-8 without "/". Defaults to the
 	// host's name and a random suffix, new for each New.

@@ -21,6 +21,13 @@ type Event struct {
 	Reason string
 	Err    error
 	Time   time.Time
+	// Plan is what the coordinator planned (KindRebalanced), Share what changed for this node (KindAssigned); nil for other kinds. They
+	// are not to be changed.
+	Plan  *Plan
+	Share *Share
+	// Waited is, of KindClaimed, how long the resource had been free, as far as this node knows: since it saw that nobody holds it any more, or since it was
+	// given it if that was later.
+	Waited time.Duration
 }
 
 // EventKind names a change.

@@ -112,11 +112,13 @@ func (g *Group) live(ctx context.Context, t task) error {
 	g.node = n
 	g.mu.Unlock()
 	g.watch.changed()
+	end := n.probes.begin(g)
 	err := n.run(ctx)
 	g.mu.Lock()
 	g.running = false
 	g.mu.Unlock()
 	g.watch.changed()
+	end()
 	return err
 }
 

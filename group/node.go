@@ -61,13 +61,15 @@ func newNode(ctx context.Context, g *Group, t task) *node {
 	n.observer = newObserver(&g.cfg)
 	n.env = env{
 		cfg: &g.cfg, task: t, clock: newClock(g.hooks.boot), trusted: &n.trust,
-		post: n.post, emit: n.observer.emit, watch: &g.watch,
+		post: n.post, emit: n.observer.emit, probes: n.observer.probes, watch: &g.watch,
 		trouble: func() { signal(n.troubles) },
 	}
 	if g.cfg.MaxConcurrency > 0 {
 		n.slots = make(chan struct{}, g.cfg.MaxConcurrency)
 	}
+	n.task = n.probes.wrap(t)
 	n.calls = newStoreCalls(ctx, &g.cfg, n.post)
+	n.calls.tell = n.probes
 	n.calls.about.warned = func(w string) { n.emit(Event{Kind: KindStore, Reason: w}) }
 	n.machine = coord.New(g.machineConfig())
 	n.due.Store(int64(n.clock.now()))
@@ -89,7 +91,7 @@ func (g *Group) machineConfig() coord.Config {
 		Debounce: coord.Duration(c.Tuning.Debounce), DebounceMax: coord.Duration(c.Tuning.DebounceMax),
 		ListEvery: coord.Duration(c.Resources.every),
 		Priority:  c.Priority, Weight: c.Weight, MaxResources: c.MaxResources, Labels: c.Labels, StaticID: c.Static,
-		MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingPerNode,
+		Measure: true, MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingPerNode,
 		Version: version(), Seed: binary.LittleEndian.Uint64(seed[:]), Observe: g.hooks.observe,
 	}
 }
@@ -238,7 +240,7 @@ func (n *node) startWork(a coord.StartWork) {
 	claim.Checkpoint = &checkpoint{
 		resource: a.Resource, fence: a.Fence, session: session, incarnation: &n.calls.incarnation,
 		ours:  func() bool { return !w.over() && n.trusts(true) },
-		doubt: func() { n.post(coord.Doubt(a)) },
+		doubt: func() { n.post(coord.Doubt(a)) }, probes: n.probes,
 	}
 	n.wmu.Lock()
 	n.workers[workerKey{a.Resource, a.Fence}] = w

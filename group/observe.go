@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,13 +22,14 @@ const (
 // observer logs events and passes them to OnEvent, in order. emit never blocks: a log that nobody reads must not cost the node
 // its renewals, nor a slow OnEvent the log.
 type observer struct {
+	probes *probes
 	lines  *queue
 	events *queue // nil when nobody observes
 }
 
 func newObserver(cfg *Config) *observer {
 	l := &eventLog{log: cfg.Logger.With("group", cfg.Name, "node", cfg.Node)}
-	o := &observer{lines: newQueue(l.write)}
+	o := &observer{lines: newQueue(l.write), probes: &probes{cfg.Probes, l.log}}
 	if cfg.OnEvent != nil {
 		o.events = newQueue(func(e Event) {
 			defer func() {
@@ -43,6 +45,9 @@ func newObserver(cfg *Config) *observer {
 
 func (o *observer) emit(e Event) {
 	e.Time = time.Now()
+	if o.probes.on() {
+		o.probes.event(e)
+	}
 	o.lines.add(e)
 	if o.events != nil {
 		o.events.add(e)
@@ -171,6 +176,13 @@ func attrsOf(e Event) []slog.Attr {
 		attrs = append(attrs, slog.Int("attempt", e.Attempt))
 	}
 	text("reason", e.Reason)
+	if e.Plan != nil {
+		text("moves", e.Plan.String())
+	}
+	if e.Share != nil {
+		text("causes", strings.Join(e.Share.Causes, ","))
+		attrs = append(attrs, slog.Int("gained", len(e.Share.Gained)), slog.Int("lost", len(e.Share.Lost)))
+	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("err", e.Err.Error()))
 		var p *panicError
@@ -199,5 +211,8 @@ func levelOf(e Event) slog.Level {
 }
 
 func eventOf(n coord.Notify) Event {
-	return Event{Kind: EventKind(n.Kind), Resource: n.Resource, Fence: n.Fence, Node: n.Node, Reason: n.Reason, Err: n.Err}
+	return Event{
+		Kind: EventKind(n.Kind), Resource: n.Resource, Fence: n.Fence, Node: n.Node, Reason: n.Reason, Err: n.Err,
+		Plan: planOf(n.Plan), Share: shareOf(n.Share), Waited: time.Duration(n.Waited),
+	}
 }

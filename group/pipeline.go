@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -125,7 +126,7 @@ func (w *worker) freeSlot() {
 func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool) {
 	keeper, _ := r.(sources.Keeper)
 	for fails, gone := 0, false; ; {
-		ms, err := r.Fetch(w.fetchCtx, most)
+		ms, err := w.fetchOnce(w.fetchCtx, r, most)
 		if w.closing.Load() {
 			return nil, false // what was fetched all the same goes back when the reader is closed
 		}
@@ -164,6 +165,19 @@ func (w *worker) fetch(r sources.Reader, most int) ([]*rebalancer.Message, bool)
 			return nil, false
 		}
 	}
+}
+
+// fetchOnce is one Fetch, which probes are told of when it brought messages or failed.
+func (w *worker) fetchOnce(ctx context.Context, r sources.Reader, most int) ([]*rebalancer.Message, error) {
+	if !w.env.probes.on() {
+		return r.Fetch(ctx, most)
+	}
+	began := time.Now()
+	ms, err := r.Fetch(ctx, most)
+	if len(ms) > 0 && !w.closing.Load() || err != nil && ctx.Err() == nil {
+		w.env.probes.fetched(w, began, ms, err)
+	}
+	return ms, err
 }
 
 func (w *worker) fetchError(err error) error {

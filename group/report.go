@@ -21,6 +21,7 @@ func (n *node) fillStatus(s *Status) {
 	s.State, s.Coordinator, s.Leading = m.State, m.Coordinator, m.Leading
 	s.Epoch, s.Generation, s.Applied = m.Epoch, m.Generation, m.Applied
 	s.Waiting, s.Awaited = m.Waiting, m.WaitingFor
+	s.Members, s.Unplaced, s.Pending = m.Members, m.Unplaced, m.Pending
 	s.Warnings = n.calls.about.warnings()
 	if until := coord.Time(n.trust.Load()); until > now {
 		s.TrustedUntil = n.clock.wall(until)

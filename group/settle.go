@@ -244,7 +244,13 @@ func (s *settler) try(batch []sources.Settlement) ([]sources.Settlement, bool) {
 func (s *settler) once(batch []sources.Settlement) error {
 	ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)
 	defer cancel()
-	return s.r.Settle(ctx, batch)
+	if !s.w.env.probes.on() {
+		return s.r.Settle(ctx, batch)
+	}
+	began := time.Now()
+	err := s.r.Settle(ctx, batch)
+	s.w.env.probes.settled(s.w, began, batch, err)
+	return err
 }
 
 // left is what of a batch has to be passed again after err. It reuses the batch's memory.

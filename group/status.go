@@ -28,6 +28,9 @@ type Status struct {
 	// Waiting says why the node does not get on, "" when it does; Awaited is how many claims it waits for.
 	Waiting string
 	Awaited int
+	// Members is how many nodes the group has, Unplaced how many resources no live node may take, and Pending how many moves wait until others
+	// have ended (MaxMoving, MaxMovingPerNode), as far as the coordinator has seen; 0 on other nodes.
+	Members, Unplaced, Pending int
 	// Warnings are what the store says about its set-up that makes the promises weaker, as of the last session's beginning.
 	Warnings []string
 	// Resources held here, sorted by name.

@@ -19,6 +19,7 @@ type storeCalls struct {
 	group string
 	node  string
 	post  func(coord.Event)
+	tell  *probes
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -29,6 +30,8 @@ type storeCalls struct {
 	mu       sync.Mutex
 	sessions map[string]*openSession
 	last     *openSession
+
+	claiming sync.Map // for probes: by request, which transactions of a commit under way are claims
 
 	// incarnation is the one that the machine has accepted, as its last request says.
 	incarnation atomic.Pointer[string]
@@ -52,25 +55,29 @@ func newStoreCalls(ctx context.Context, cfg *Config, post func(coord.Event)) *st
 	return c
 }
 
-// do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped.
-func (c *storeCalls) do(timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
-	c.doUnder(c.ctx, timeout, call, late)
+// do makes a call and posts its answer: what call returns, or late when the deadline passes first; what comes after that is dropped. what
+// names the call for probes; "" when it is none of the store.
+func (c *storeCalls) do(what string, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
+	c.doUnder(c.ctx, what, timeout, call, late)
 }
 
-func (c *storeCalls) doUnder(ctx context.Context, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
+func (c *storeCalls) doUnder(ctx context.Context, what string, timeout time.Duration, call func(context.Context) coord.Event, late coord.Event) {
 	c.wg.Add(1)
 	go func() {
 		defer c.wg.Done()
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
+		began := time.Now()
 		var answered atomic.Bool
 		timer := time.AfterFunc(timeout, func() {
 			if answered.CompareAndSwap(false, true) {
+				c.told(what, began, late, true)
 				c.post(late)
 			}
 		})
 		defer timer.Stop()
 		if ev := call(ctx); answered.CompareAndSwap(false, true) {
+			c.told(what, began, ev, false)
 			c.post(ev)
 		}
 	}()
@@ -116,7 +123,7 @@ func (c *storeCalls) open(a coord.OpenSession) {
 		c.inspect(timeout)
 		return coord.Opened{Req: a.Req, Session: s.ID(), TTL: coord.Duration(s.TTL()), Stamp: stamp}
 	}
-	c.do(timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
+	c.do(CallOpen, timeout, call, coord.Opened{Req: a.Req, Code: coord.Failed, Err: deadline("open session", timeout)})
 }
 
 // inspect asks the store about its set-up, beside everything else.
@@ -150,7 +157,7 @@ func (c *storeCalls) closeSession(a coord.CloseSession) {
 		return coord.Closed{Req: a.Req}
 	}
 	// The end of the node does not end it: it is often the last thing that a node asks for, and frees what others wait for.
-	c.doUnder(context.WithoutCancel(c.ctx), closeTimeout, call, coord.Closed{Req: a.Req})
+	c.doUnder(context.WithoutCancel(c.ctx), CallClose, closeTimeout, call, coord.Closed{Req: a.Req})
 }
 
 func (c *storeCalls) renew(a coord.Renew) {
@@ -167,7 +174,7 @@ func (c *storeCalls) renew(a coord.Renew) {
 			Stamp: stampOf(r.Stamp), Keys: keyStatesOf(r.Keys), Digests: digestsOf(r.Digests),
 		}
 	}
-	c.do(timeout, call, coord.Renewed{Req: a.Req, Code: coord.Unknown, Err: deadline("renewal", timeout)})
+	c.do(CallRenew, timeout, call, coord.Renewed{Req: a.Req, Code: coord.Unknown, Err: deadline("renewal", timeout)})
 }
 
 func (c *storeCalls) supersede(a coord.Supersede) {
@@ -180,7 +187,7 @@ func (c *storeCalls) supersede(a coord.Supersede) {
 		}
 		return coord.Superseded{Req: a.Req, Code: codeOf(err, coord.Unknown), Older: r.Older, Err: err, Stamp: stampOf(r.Stamp)}
 	}
-	c.do(timeout, call, coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: deadline("take-over of the static name", timeout)})
+	c.do(CallSupersede, timeout, call, coord.Superseded{Req: a.Req, Code: coord.Unknown, Err: deadline("take-over of the static name", timeout)})
 }
 
 func (c *storeCalls) read(a coord.Read) {
@@ -196,11 +203,12 @@ func (c *storeCalls) read(a coord.Read) {
 			Stamp: stampOf(r.Stamp), Entries: entriesOf(r.Entries), Digests: digestsOf(r.Digests),
 		}
 	}
-	c.do(timeout, call, coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: deadline("read", timeout)})
+	c.do(CallRead, timeout, call, coord.ReadDone{Req: a.Req, Code: coord.Failed, Err: deadline("read", timeout)})
 }
 
 func (c *storeCalls) commit(a coord.Commit) {
 	c.accept(a.Incarnation)
+	c.asked(a)
 	timeout := time.Duration(a.Timeout)
 	call := func(ctx context.Context) coord.Event {
 		s, err := c.session(a.Session)
@@ -213,7 +221,7 @@ func (c *storeCalls) commit(a coord.Commit) {
 			Stamp: stampOf(r.Stamp), Results: resultsOf(r.Results),
 		}
 	}
-	c.do(timeout, call, coord.Committed{Req: a.Req, Code: coord.Unknown, Err: deadline("commit", timeout)})
+	c.do(CallCommit, timeout, call, coord.Committed{Req: a.Req, Code: coord.Unknown, Err: deadline("commit", timeout)})
 }
 
 // list asks for the discovered resources and puts them into the source's form.
@@ -225,7 +233,7 @@ func (c *storeCalls) list(a coord.List, cfg *Config) {
 		}
 		return coord.Listed{Req: a.Req, Names: names, Err: err}
 	}
-	c.do(listTimeout, call, coord.Listed{Req: a.Req, Err: deadline("discovery of resources", listTimeout)})
+	c.do("", listTimeout, call, coord.Listed{Req: a.Req, Err: deadline("discovery of resources", listTimeout)})
 }
 
 // discover calls the user's code; a panic is an error.

@@ -44,6 +44,7 @@ type env struct {
 	trusted *atomic.Int64 // coord.Time up to which the node's claims are its own
 	post    func(coord.Event)
 	emit    func(Event)
+	probes  *probes
 	slots   chan struct{} // of capacity MaxConcurrency; nil for no limit. Waiters of a channel take turns.
 	watch   *watch
 	trouble func() // a worker's err changed; nil when nobody wants to know

@@ -7,33 +7,27 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/sources"
 )
 
-// Config says what spans are called and where they go. The zero value works.
-type Config struct {
-	// Provider makes the spans. Defaults to the global one (otel.GetTracerProvider).
-	Provider trace.TracerProvider
-	// Propagator reads a trace from the headers of a message. Defaults to W3C trace context, without baggage.
-	Propagator propagation.TextMapPropagator
-	// System is the messaging.system of the semantic conventions: "rabbitmq", "aws_sqs". "" leaves it out.
-	System string
-	// Group is the name of the group, messaging.consumer.group.name. "" leaves it out.
-	Group string
-}
-
-// scope is the name under which the spans are made.
-const scope = "github.com/rebalancer-go/rebalancer/telemetry"
-
-// Handler returns next with a span around each call, named "process" and the resource. The span and next's context
+// Handler returns next with a span around each call, named "process" and the resource, for programs that want nothing else: [Instrument] does it too. The span and next's context
 // continue the trace that came with the message; it has a link to the span that made the message too. Without such headers it begins a
 // trace, or goes on with that of Consume's context.
 func Handler(cfg Config, next rebalancer.Handler) rebalancer.Handler {
-	t := newTracer(cfg)
+	return newTracer(cfg).handler(next)
+}
+
+// BatchHandler returns next with a span around each call. Messages of one batch can belong to many traces, so the span has a link to each
+// of them and continues none.
+func BatchHandler(cfg Config, next rebalancer.BatchHandler) rebalancer.BatchHandler {
+	return newTracer(cfg).batchHandler(next)
+}
+
+func (t tracer) handler(next rebalancer.Handler) rebalancer.Handler {
 	return func(ctx context.Context, m *rebalancer.Message) error {
 		producer := t.extract(m)
 		if producer.IsValid() {
@@ -44,14 +38,13 @@ func Handler(cfg Config, next rebalancer.Handler) rebalancer.Handler {
 		if span.IsRecording() {
 			span.SetAttributes(messageAttributes(m)...)
 		}
-		return t.ended(span, next(ctx, m))
+		err := next(ctx, m)
+		t.failed(span, err)
+		return err
 	}
 }
 
-// BatchHandler returns next with a span around each call. Messages of one batch can belong to many traces, so the span has a link to each
-// of them and continues none.
-func BatchHandler(cfg Config, next rebalancer.BatchHandler) rebalancer.BatchHandler {
-	t := newTracer(cfg)
+func (t tracer) batchHandler(next rebalancer.BatchHandler) rebalancer.BatchHandler {
 	return func(ctx context.Context, ms []*rebalancer.Message) error {
 		if len(ms) == 0 {
 			return next(ctx, ms)
@@ -65,14 +58,17 @@ func BatchHandler(cfg Config, next rebalancer.BatchHandler) rebalancer.BatchHand
 		if span.IsRecording() {
 			span.SetAttributes(attribute.Int("messaging.batch.message_count", len(ms)), attribute.Int64("rebalancer.fence", ms[0].Fence))
 		}
-		return t.ended(span, next(ctx, ms))
+		err := next(ctx, ms)
+		t.failed(span, err)
+		return err
 	}
 }
 
 type tracer struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	common     []attribute.KeyValue
+	common     trace.SpanStartOption
+	kind       trace.SpanStartOption
 }
 
 func newTracer(cfg Config) tracer {
@@ -82,14 +78,14 @@ func newTracer(cfg Config) tracer {
 	if cfg.Propagator == nil {
 		cfg.Propagator = propagation.TraceContext{}
 	}
-	common := []attribute.KeyValue{attribute.String("messaging.operation.name", "process"), attribute.String("messaging.operation.type", "process")}
+	common := []attribute.KeyValue{attribute.String(attrOperation, "process"), attribute.String(attrType, "process")}
 	if cfg.System != "" {
-		common = append(common, attribute.String("messaging.system", cfg.System))
+		common = append(common, attribute.String(attrSystem, cfg.System))
 	}
 	if cfg.Group != "" {
-		common = append(common, attribute.String("messaging.consumer.group.name", cfg.Group))
+		common = append(common, attribute.String(attrGroup, cfg.Group))
 	}
-	return tracer{cfg.Provider.Tracer(scope), cfg.Propagator, common}
+	return tracer{cfg.Provider.Tracer(scope), cfg.Propagator, trace.WithAttributes(common...), trace.WithSpanKind(trace.SpanKindConsumer)}
 }
 
 // extract reads the producer's span from a message's headers; it is not valid where there is none.
@@ -101,28 +97,24 @@ func (t tracer) extract(m *rebalancer.Message) trace.SpanContext {
 }
 
 func (t tracer) start(ctx context.Context, resource string, links []trace.Link) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, "process "+resource, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...),
-		trace.WithAttributes(t.common...), trace.WithAttributes(attribute.String("messaging.destination.name", resource)))
-}
-
-// ended records how the handler ended.
-func (t tracer) ended(span trace.Span, err error) error {
-	if err != nil && span.IsRecording() {
-		span.SetStatus(codes.Error, err.Error())
-		span.SetAttributes(attribute.String("error.type", kindOf(err)))
-	}
-	return err
+	return t.tracer.Start(ctx, "process "+resource, t.kind, trace.WithLinks(links...), t.common, trace.WithAttributes(attribute.String(attrDestination, resource)))
 }
 
 // kindOf names an error by few words, so that they can be counted.
 func kindOf(err error) string {
 	switch {
+	case errors.Is(err, errPanic):
+		return "panic"
 	case errors.Is(err, rebalancer.ErrLost):
 		return "lost"
 	case errors.Is(err, rebalancer.ErrPermanent):
 		return "permanent"
+	case errors.Is(err, sources.ErrGone):
+		return "gone"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
 	}
 	return fmt.Sprintf("%T", err)
 }

@@ -199,6 +199,8 @@ func (n *NodeSetup) set(k, v string) (err error) {
 
 var (
 	longNumber = regexp.MustCompile(`\b17\d{14}\b`)
+	// What metrics and traces are made of is left out, because it would be in every line.
+	measured   = regexp.MustCompile(` (Plan:(-|\d+)|Share:(-|\+\d+-\d+)|Waited:\d+)`)
 	emptyField = regexp.MustCompile(` (Resource|Fence|Node|Reason|Err):(0|<nil>)?( |\}|$)`)
 )
 
@@ -220,6 +222,7 @@ func transcript(log string) string {
 			}
 			return names[v]
 		})
+		line = measured.ReplaceAllString(line, "")
 		for emptyField.MatchString(line) {
 			line = emptyField.ReplaceAllString(line, "$3")
 		}

@@ -113,7 +113,7 @@ func (s *Setup) config(i, life int, name string, static []string) coord.Config {
 		TTL: coord.Duration(s.TTL), Debounce: coord.Duration(s.Debounce), DebounceMax: coord.Duration(3 * s.Debounce),
 		ListEvery: coord.Duration(s.ListEvery), FormatMax: newest,
 		Priority: n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID, Weight: n.Weight, Labels: n.Labels,
-		MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingNode,
+		Measure: true, MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingNode,
 		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without,
 	}.WithDefaults()
 }

@@ -23,12 +23,14 @@ var layers = []layer{
 	{"sources", []string{".", "internal/..."}},
 	{"sources/pickup", []string{"."}},
 	{"sources/...", []string{".", "sources", "sources/pickup", "internal/..."}},
+	{"health", []string{"group"}},
 	{"telemetry/...", []string{".", "backends", "group", "internal/...", "sources"}},
 	{"admin/...", []string{".", "backends", "coord/...", "internal/..."}},
 	{"internal/...", []string{".", "backends", "internal/...", "sources", "sources/pickup"}},
 	{"cmd/...", []string{"..."}},
 	{"examples/...", []string{"..."}},
 	{"integration/...", []string{"..."}},
+	{"spec/...", []string{"..."}},
 }
 
 func fits(dir, pattern string) bool {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/group"
-	"github.com/rebalancer-go/rebalancer/sources"
 )
 
 // consumeFlags are the flags of consume.
@@ -20,10 +19,12 @@ type consumeFlags struct {
 	resources                    list
 	registered                   bool
 	discover                     string
+	discoverEvery                time.Duration
 	ttl, drain, idle             time.Duration
 	concurrency, priority        int
 	attempts, count              int
 	placement                    placementFlags
+	print                        bool
 }
 
 const consumeLong = `It joins GROUP as one of its nodes and works the resources that the group gives it. A resource is a name below the
@@ -60,7 +61,15 @@ func consumeCommand(p *program) command {
 		setup: func(f *flags) action {
 			c := &consumeFlags{}
 			c.define(f, p)
-			return c.run
+			f.BoolVar(&c.print, "print-config", false, "show what would be used and where each value comes from, and end")
+			f.explain("print-config", "")
+			return func(ctx context.Context, p *program, args, rest []string) error {
+				if c.print {
+					_, _, err := c.check(rest)
+					return errors.Join(p.printConfig(f, args[0]), err)
+				}
+				return c.run(ctx, p, args, rest)
+			}
 		},
 	}
 }
@@ -72,8 +81,10 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.explain("resource", "NAME")
 	f.BoolVar(&c.registered, "registered", false, "share the resources that are kept in the store (`rebalancer resources add`)")
 	f.explain("registered", "")
-	f.StringVar(&c.discover, "discover", "", "share the resources of the source that match a pattern with * ? [a-z], looked for again and again")
+	f.StringVar(&c.discover, "discover", "", discoverHelp)
 	f.explain("discover", "PATTERN")
+	f.DurationVar(&c.discoverEvery, "discover-every", group.DefaultDiscoverEvery, "how long --discover waits before it looks again")
+	f.explain("discover-every", "DURATION")
 	storeFlag(f, p, &c.store)
 	f.StringVar(&c.node, "node", "", "unique name of this node. Defaults to the host's name and something random.")
 	f.explain("node", "NAME")
@@ -117,6 +128,7 @@ func (c *consumeFlags) check(rest []string) (onSuccess, onFailure settle, err er
 	bad(len(c.resources) == 0 && !c.registered && c.discover == "", "--resource NAME, --registered or --discover PATTERN is missing")
 	bad(len(c.resources) > 0 && c.registered, "--resource and --registered exclude each other")
 	bad(c.discover != "" && (c.registered || len(c.resources) > 0), "--discover excludes --resource and --registered")
+	bad(c.discoverEvery <= 0, "--discover-every is %v: it must be above 0", c.discoverEvery)
 	bad(c.barrier != "resource" && c.barrier != "global", "--barrier is %q: it must be resource or global", c.barrier)
 	bad(c.count < 0, "--count is %d: it must be at least 0", c.count)
 	bad(c.idle < 0, "--exit-idle is %v: it must be at least 0", c.idle)
@@ -142,6 +154,10 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 		return err
 	}
 	defer src.close()
+	found, err := c.discovery(ctx, src, log)
+	if err != nil {
+		return err
+	}
 	if c.store == "" && src.notLocal != "" {
 		return usagef("--store is missing: %s", src.notLocal)
 	}
@@ -151,9 +167,9 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 	}
 	defer store.Close()
 
-	cfg := c.config(args[0], src, onFailure)
+	cfg := c.config(args[0], src, found, onFailure)
 	cfg.Store, cfg.Logger = store, log
-	ends := &endings{count: c.count, idle: c.idle}
+	ends := &endings{count: c.count, idle: c.idle, unlisted: found.trouble}
 	ctx, ends.stop = context.WithCancelCause(ctx)
 	defer ends.stop(nil)
 	g, err := group.New(cfg)
@@ -179,7 +195,7 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 }
 
 // config is the group's configuration without what is opened.
-func (c *consumeFlags) config(name string, src *openSource, onFailure settle) group.Config {
+func (c *consumeFlags) config(name string, src *openSource, found *discovery, onFailure settle) group.Config {
 	cfg := group.Config{
 		Name: name, Source: src.Source, Resources: group.Static(c.resources...), Node: c.node,
 		TTL: c.ttl, Drain: c.drain, Concurrency: c.concurrency, Priority: c.priority,
@@ -189,8 +205,8 @@ func (c *consumeFlags) config(name string, src *openSource, onFailure settle) gr
 	if c.registered {
 		cfg.Resources = group.Registered()
 	}
-	if d, ok := src.Source.(sources.Discoverer); ok && c.discover != "" {
-		cfg.Resources = group.Discover(0, func(ctx context.Context) ([]string, error) { return d.Discover(ctx, c.discover) })
+	if found != nil {
+		cfg.Resources = found.resources()
 	}
 	if onFailure.action == "stop" {
 		cfg.Retry.Exhausted = group.Stop

@@ -17,22 +17,42 @@ import (
 
 const describeLong = `It shows the nodes of GROUP, its coordinator with its epoch (term) and the generation of the plan, and for each resource its
 state, its owner, the fence, since when it is held, and why it does not get on. The states: held; moving and waiting, on the way to its next
-owner; reserved, kept for a node that has left; paused, without a claim; unshared, nobody may take it; absent, in no list.`
+owner; reserved, kept for a node that has left; paused, without a claim; unshared, nobody may take it; absent, in no list.
+
+With --watch it looks every --interval until Ctrl-C. A terminal is drawn anew each time; elsewhere what changed is appended, a line for each change, or with
+--output json the whole group in one line whenever something changed. While the store does not answer that is said, and it goes on.`
 
 func describeCommand() command {
 	return command{
 		name: "describe", args: "GROUP", short: "show how a group stands", long: describeLong, min: 1, max: 1,
 		setup: func(f *flags) action {
 			var store, output string
+			var watch bool
+			var interval time.Duration
 			operatorStore(f, &store)
 			f.StringVar(&output, "output", "text", "how to write it; in json a duration is in seconds")
 			f.explain("output", "text|json")
 			f.short("o", "output")
+			f.BoolVar(&watch, "watch", false, "go on looking until Ctrl-C")
+			f.explain("watch", "")
+			f.DurationVar(&interval, "interval", 2*time.Second, "how long --watch waits between two looks")
+			f.explain("interval", "DURATION")
 			return func(ctx context.Context, p *program, args, _ []string) error {
 				if output != "text" && output != "json" {
 					return usagef("--output is %q: it must be text or json", output)
 				}
+				if interval < minInterval {
+					return usagef("--interval is %v: it must be at least %v", interval, minInterval)
+				}
 				return p.withStore(ctx, store, true, func(s backends.Store) error {
+					if watch {
+						w := &watcher{
+							every: interval, json: output == "json", out: p.stdout, errs: p.stderr, now: time.Now,
+							look:   func(ctx context.Context) (admin.Description, error) { return admin.Describe(ctx, s, args[0]) },
+							screen: func() (columns, lines int, ok bool) { return screenOf(p.stdout) },
+						}
+						return w.run(ctx)
+					}
 					d, err := admin.Describe(ctx, s, args[0])
 					if err != nil {
 						return err

@@ -2,19 +2,28 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
 )
 
-const doctorLong = `It opens a session of a group of its own in the store, writes an entry that vanishes with the session, reads it, renews, and closes, and says how long
-each took; what the server is; how far its clock is from this machine's; and what about its set-up makes the promises weaker. The code is 1 when
-something does not work, and 0 when there are only warnings.`
+const doctorLong = `It tries the store of --store, the source of --source, or both, and says of each thing that is not as it should be what to do. Without either it tries the
+store in your state directory.
+
+Of a store: can it be reached, how long does it take, are the rights there (a session of a group of its own is opened, an entry that vanishes with it is
+written, read and renewed), do hints come, how far is its clock from this machine's, what of its set-up makes durability or failover weaker, and is its
+version one that the tests run on. Of a source: can it be reached, can its resources be listed (--discover), do they exist (--resource), how many messages
+wait, which policies of the server or of the URL lose or hold up messages, and which rights can be seen to be missing. No message is taken, and nothing of
+the source is changed, but with --try-writes, which makes and removes a hidden file or object in each resource of file:// and s3://.
+
+The code is 1 when something does not work, and 0 when there are only warnings.`
 
 const (
 	doctorTTL     = 30 * time.Second
@@ -23,158 +32,192 @@ const (
 	clockTolerance = 5 * time.Second
 )
 
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	store, source, discover, output string
+	resources                       list
+	tryWrites                       bool
+}
+
 func doctorCommand() command {
 	return command{
-		name: "doctor", short: "try a store and say what is wrong with it", long: doctorLong,
+		name: "doctor", short: "try a store and a source and say what is wrong with them", long: doctorLong,
 		setup: func(f *flags) action {
-			var store string
-			operatorStore(f, &store)
-			return func(ctx context.Context, p *program, _, _ []string) error {
-				return p.withStore(ctx, store, true, func(s backends.Store) error {
-					w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-					d := &doctor{store: s, out: w}
-					err := d.examine(ctx)
-					return errors.Join(err, w.Flush())
-				})
-			}
+			c := &doctorFlags{}
+			operatorStore(f, &c.store)
+			f.StringVar(&c.source, "source", "", "the source, as for consume")
+			f.explain("source", "URL")
+			f.Var(&c.resources, "resource", "a resource that must be there; give it once for each. In the environment: separated by commas.")
+			f.explain("resource", "NAME")
+			f.StringVar(&c.discover, "discover", "", "a pattern, as for consume: what it finds is looked at like --resource")
+			f.explain("discover", "PATTERN")
+			f.BoolVar(&c.tryWrites, "try-writes", false, "also make and remove a hidden file or object in each resource")
+			f.explain("try-writes", "")
+			f.StringVar(&c.output, "output", "text", "how to write it; in json a time is in seconds")
+			f.explain("output", "text|json")
+			f.short("o", "output")
+			return func(ctx context.Context, p *program, _, _ []string) error { return c.run(ctx, p) }
 		},
 	}
 }
 
-// doctor examines a store and writes down what it finds, a line for each thing.
-type doctor struct {
-	store   backends.Store
-	out     io.Writer
-	session backends.Session
+func (c *doctorFlags) run(ctx context.Context, p *program) error {
+	switch {
+	case c.output != "text" && c.output != "json":
+		return usagef("--output is %q: it must be text or json", c.output)
+	case c.source == "" && (len(c.resources) > 0 || c.discover != "" || c.tryWrites):
+		return usagef("--resource, --discover and --try-writes need --source")
+	}
+	d := &doctor{}
+	if c.store != "" || c.source == "" {
+		d.about = "store"
+		if err := c.examineStore(ctx, p, d); err != nil {
+			return err
+		}
+	}
+	if c.source != "" {
+		d.about = "source"
+		if err := c.examineSource(ctx, p, d); err != nil {
+			return err
+		}
+	}
+	write := d.text
+	if c.output == "json" {
+		write = d.json
+	}
+	return errors.Join(d.err(), write(p.stdout))
 }
 
-func (d *doctor) say(state, what, format string, args ...any) {
-	fmt.Fprintf(d.out, "%s\t%s\t%s\n", state, what, fmt.Sprintf(format, args...))
+// examineStore returns an error only for wrong usage: a store that cannot be opened is a finding.
+func (c *doctorFlags) examineStore(ctx context.Context, p *program, d *doctor) error {
+	s, err := p.openStoreOrDefault(ctx, c.store, true)
+	if errors.Is(err, errUsage) || errors.Is(err, errNotFound) {
+		return err
+	}
+	if err != nil {
+		d.failed("open", err)
+		return nil
+	}
+	defer s.Close()
+	d.store = s
+	d.examine(ctx)
+	return nil
+}
+
+func (c *doctorFlags) examineSource(ctx context.Context, p *program, d *doctor) error {
+	src, err := p.openSource(ctx, c.source, sourceOptions{logger: slog.New(slog.DiscardHandler), list: c.discover != ""})
+	if errors.Is(err, errUsage) {
+		return err
+	}
+	if err != nil {
+		d.failed("open", err)
+		return nil
+	}
+	defer src.close()
+	return d.examineSource(ctx, src, c)
+}
+
+// The states of findings. Only failures make the code 1.
+const (
+	stateOK      = "ok"
+	stateNote    = "note"
+	stateWarning = "warning"
+	stateFailed  = "failed"
+)
+
+// finding is one thing that was looked at. Its JSON is part of the command line's contract.
+type finding struct {
+	State string  `json:"state"`
+	About string  `json:"about"` // store or source
+	Check string  `json:"check"`
+	Text  string  `json:"text,omitempty"`
+	Took  float64 `json:"took,omitempty"`
+	Do    string  `json:"do,omitempty"` // what a person should do
+}
+
+// doctor examines a store and a source and gathers what it finds.
+type doctor struct {
+	about    string
+	findings []finding
+	errs     []error
+
+	store   backends.Store
+	session backends.Session
+	off     time.Duration // of the clocks
+}
+
+func (d *doctor) find(state, check, do, format string, args ...any) {
+	d.findings = append(d.findings, finding{State: state, About: d.about, Check: check, Text: oneLine(fmt.Sprintf(format, args...)), Do: do})
+}
+
+// failed notes an error, and what may heal it.
+func (d *doctor) failed(check string, err error) {
+	d.find(stateFailed, check, advice(d.about, err), "%v", err)
+	d.errs = append(d.errs, fmt.Errorf("%s: %w", check, err))
 }
 
 // step does one thing and says how it went.
-func (d *doctor) step(ctx context.Context, what string, do func(ctx context.Context) (string, error)) error {
+func (d *doctor) step(ctx context.Context, check string, do func(ctx context.Context) (string, error)) bool {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	began := time.Now()
 	more, err := do(ctx)
 	if err != nil {
-		d.say("FAILED", what, "%v", err)
-		return fmt.Errorf("%s: %w", what, err)
+		d.failed(check, err)
+		return false
 	}
-	took := time.Since(began).Round(10 * time.Microsecond)
-	if more != "" {
-		more = "; " + more
-	}
-	d.say("ok", what, "%v%s", took, more)
-	return nil
+	d.find(stateOK, check, "", "%s", more)
+	d.findings[len(d.findings)-1].Took = time.Since(began).Seconds()
+	return true
 }
 
-// examine goes on after a failure where what follows can still be tried.
-func (d *doctor) examine(ctx context.Context) error {
-	var errs []error
-	inspector, _ := d.store.(backends.Inspector)
-	if inspector != nil {
-		errs = append(errs, d.step(ctx, "reachable", inspector.Version))
-	}
-	if err := d.step(ctx, "session", d.open); err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	errs = append(errs,
-		d.step(ctx, "write", d.write), d.step(ctx, "renew", d.renew), d.step(ctx, "read", d.read),
-		d.step(ctx, "hints", d.hints), d.step(ctx, "close", func(ctx context.Context) (string, error) { return "", d.session.Close(ctx) }))
-	if inspector != nil {
-		errs = append(errs, d.warnings(ctx, inspector))
-	}
-	return errors.Join(errs...)
-}
+func (d *doctor) err() error { return errors.Join(d.errs...) }
 
-func (d *doctor) open(ctx context.Context) (string, error) {
-	began := time.Now()
-	s, err := d.store.Open(ctx, backends.SessionOptions{Group: "doctor-" + rand.Text(), Node: "doctor", TTL: doctorTTL})
-	if err != nil {
-		return "", err
-	}
-	d.session = s
-	off := s.Opened().Time.Sub(began.Add(time.Since(began) / 2)).Round(time.Millisecond)
-	if off.Abs() > clockTolerance {
-		d.say("WARNING", "clock", "the store's is %v away from this machine's: set both by NTP; a store whose clock is stepped ends sessions early or late", off)
-	}
-	return fmt.Sprintf("ttl %v, the store's clock is %v from this machine's", s.TTL(), off), nil
-}
-
-const doctorKey = "doctor/entry"
-
-func (d *doctor) write(ctx context.Context) (string, error) {
-	r, err := d.session.Commit(ctx, backends.CommitRequest{Incarnation: d.session.Opened().Incarnation, Txns: []backends.Txn{{
-		Checks: []backends.Check{{Key: doctorKey}}, Puts: []backends.Put{{Key: doctorKey, Value: []byte("doctor"), Bound: true}}, Wake: []string{doctorKey},
-	}}})
-	if err == nil {
-		err = r.Results[0].Err
-	}
-	return "", err
-}
-
-func (d *doctor) renew(ctx context.Context) (string, error) {
-	r, err := d.session.Renew(ctx, backends.RenewRequest{Incarnation: d.session.Opened().Incarnation, Keys: []string{doctorKey}, Digests: []string{"doctor/"}})
-	if err == nil && (r.Keys[doctorKey].Version == 0 || r.Digests["doctor/"].Count != 1) {
-		err = errors.New("it does not know what was written before")
-	}
-	return "", err
-}
-
-func (d *doctor) read(ctx context.Context) (string, error) {
-	r, err := d.session.Read(ctx, backends.ReadRequest{Prefixes: []string{"doctor/"}})
-	if err == nil && (len(r.Entries) != 1 || string(r.Entries[0].Value) != "doctor" || r.Entries[0].Session != d.session.ID()) {
-		err = fmt.Errorf("%d entries, and not what was written before", len(r.Entries))
-	}
-	return "", err
-}
-
-// hints waits for one. That none comes is no failure: polling is the truth.
-func (d *doctor) hints(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	heard := make(chan struct{}, 1)
-	err := d.session.Listen(ctx, doctorKey, func() {
-		select {
-		case heard <- struct{}{}:
-		default:
+// text writes a line for each finding, and below it what to do.
+func (d *doctor) text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	about := ""
+	for _, f := range d.findings {
+		if f.About != about {
+			about = f.About
+			fmt.Fprintf(w, "%s\n", strings.ToUpper(about[:1])+about[1:])
 		}
-	})
-	if errors.Is(err, backends.ErrNoHints) {
-		return "none: nodes poll", nil
+		state, took := f.State, ""
+		if state == stateWarning || state == stateFailed {
+			state = strings.ToUpper(state)
+		}
+		if f.Took > 0 {
+			took = time.Duration(f.Took * float64(time.Second)).Round(10 * time.Microsecond).String()
+			if f.Text != "" {
+				took += "; "
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s%s\n", state, f.Check, took, f.Text)
+		if f.Do != "" {
+			fmt.Fprintf(w, "\t\tto do: %s\n", f.Do)
+		}
 	}
-	if err != nil {
-		return "", err
-	}
-	_, err = d.session.Commit(ctx, backends.CommitRequest{Incarnation: d.session.Opened().Incarnation, Txns: []backends.Txn{{
-		Puts: []backends.Put{{Key: doctorKey, Value: []byte("again"), Bound: true}}, Wake: []string{doctorKey},
-	}}})
-	if err != nil {
-		return "", err
-	}
-	wait := time.NewTimer(5 * time.Second)
-	defer wait.Stop()
-	select {
-	case <-heard:
-		return "", nil
-	case <-wait.C:
-		d.say("WARNING", "hints", "none came within 5 s: hand-overs wait for a poll, at most a third of the ttl")
-		return "none came", nil
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
+	return w.Flush()
 }
 
-func (d *doctor) warnings(ctx context.Context, in backends.Inspector) error {
-	var all []string
-	err := d.step(ctx, "set-up", func(ctx context.Context) (more string, err error) {
-		all, err = in.Warnings(ctx)
-		return fmt.Sprintf("%d warnings", len(all)), err
-	})
-	for _, w := range all {
-		d.say("WARNING", "set-up", "%s", w)
+func (d *doctor) json(out io.Writer) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		OK       bool      `json:"ok"`
+		Findings []finding `json:"findings"`
+	}{len(d.errs) == 0, append([]finding{}, d.findings...)})
+}
+
+// try is step for what is of use but not needed: that it fails is a warning.
+func (d *doctor) try(ctx context.Context, check, do string, what func(ctx context.Context) (string, error)) bool {
+	n := len(d.errs)
+	if d.step(ctx, check, what) {
+		return true
 	}
-	return err
+	d.errs = d.errs[:n]
+	f := &d.findings[len(d.findings)-1]
+	f.State, f.Do = stateWarning, do
+	return false
 }

@@ -55,6 +55,10 @@ type openSource struct {
 	path func(*rebalancer.Message) string
 	// local says why the store must not be left out, "" when it may: the source is of this machine alone.
 	notLocal string
+	// examine is what doctor looks at beyond what all sources have, and examineResource the same of one resource that is there; nil: nothing. They take no
+	// message, and change nothing unless they may try writes.
+	examine         func(ctx context.Context, d *doctor)
+	examineResource func(ctx context.Context, d *doctor, check, name string, tryWrites bool)
 }
 
 func storeDrivers() []storeDriver {

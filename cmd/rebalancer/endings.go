@@ -16,6 +16,8 @@ type endings struct {
 	count int           // 0: no limit
 	idle  time.Duration // 0: never
 	stop  context.CancelCauseFunc
+	// unlisted tells why there is no list of resources, nil when there is one; it may be nil itself.
+	unlisted func() error
 
 	mu      sync.Mutex
 	status  func() group.Status
@@ -52,6 +54,9 @@ func (e *endings) end() {
 // idled is called by the timer, which may have been started again meanwhile.
 func (e *endings) idled() {
 	trouble := troubleOf(e.status())
+	if e.unlisted != nil {
+		trouble = errors.Join(trouble, e.unlisted())
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.running == 0 {

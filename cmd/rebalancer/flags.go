@@ -17,10 +17,13 @@ type flags struct {
 	order []string
 	alias map[string]string // short name → name
 	value map[string]string // what stands for the value in the help
+	// origin is where a flag was set: on the command line, in a variable or in a file. One that is missing has its default.
+	origin map[string]string
+	config string // --config
 }
 
 func newFlags(c *command) *flags {
-	f := &flags{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), cmd: c, alias: map[string]string{}, value: map[string]string{}}
+	f := &flags{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), cmd: c, alias: map[string]string{}, value: map[string]string{}, origin: map[string]string{}}
 	f.SetOutput(io.Discard) // errors are printed in one place
 	f.Usage = func() {}
 	return f
@@ -87,10 +90,12 @@ func (f *flags) parse(args []string, lookup func(string) (string, bool)) (pos, r
 
 // environment sets the flags that were not given from their variables. An empty variable is as good as none.
 func (f *flags) environment(lookup func(string) (string, bool)) error {
-	given := map[string]bool{}
 	f.Visit(func(fl *flag.Flag) {
-		given[fl.Name] = true
-		given[f.alias[fl.Name]] = true
+		name := fl.Name
+		if full := f.alias[name]; full != "" {
+			name = full
+		}
+		f.origin[name] = "--" + name
 	})
 	var errs []error
 	f.VisitAll(func(fl *flag.Flag) {
@@ -99,9 +104,10 @@ func (f *flags) environment(lookup func(string) (string, bool)) error {
 		if full, short := f.alias[name]; short {
 			name = full
 		}
-		if !ok || v == "" || given[name] {
+		if !ok || v == "" || f.origin[name] != "" {
 			return
 		}
+		f.origin[name] = variable(fl.Name)
 		if l, ok := fl.Value.(*list); ok {
 			l.setAll(v)
 		} else if err := f.Set(fl.Name, v); err != nil {

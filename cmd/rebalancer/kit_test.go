@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == superviseMode {
 		os.Exit(supervise.Main())
+	}
+	if len(os.Args) > 1 && slices.Contains([]string{completeMode, "completion"}, os.Args[1]) { // a shell under test calls the program
+		main()
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -90,7 +94,12 @@ func (w *world) runOn(ctx context.Context, stores []storeDriver, args []string) 
 // runOver runs the program over another store.
 func (w *world) runOver(s backends.Store, args ...string) (out, errs string) {
 	w.t.Helper()
-	return w.runWith([]storeDriver{{scheme: "test", open: func(context.Context, *url.URL, bool) (backends.Store, error) { return s, nil }}}, args...)
+	return w.runWith(memoryOf(s), args...)
+}
+
+// memoryOf are drivers whose only store is this one.
+func memoryOf(s backends.Store) []storeDriver {
+	return []storeDriver{{scheme: "test", open: func(context.Context, *url.URL, bool) (backends.Store, error) { return s, nil }}}
 }
 
 // runWith runs the program with other drivers.

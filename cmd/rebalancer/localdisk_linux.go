@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,4 +22,12 @@ func networkDisk(dir string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s is on %s, which other machines may share", dir, name)
+}
+
+// mayWrite tells whether this user may make and remove names in a directory.
+func mayWrite(dir string) error {
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return &fs.PathError{Op: "write to", Path: dir, Err: err}
+	}
+	return nil
 }

@@ -8,12 +8,13 @@ import (
 )
 
 // withPassword gives the URL of --store or --source the password that does not stand in it, from REBALANCER_STORE_PASSWORD, or from the file
-// that REBALANCER_STORE_PASSWORD_FILE names, whose last line end is left out: other users of the machine can see a command line.
+// that REBALANCER_STORE_PASSWORD_FILE names, whose last line end is left out, or from the configuration file: other users of the machine can see a command line.
 func (p *program) withPassword(flag string, u *url.URL) (*url.URL, error) {
 	if _, has := u.User.Password(); has || u.Host == "" {
 		return u, nil
 	}
-	name := variable(strings.TrimPrefix(flag, "--") + "-password")
+	key := strings.TrimPrefix(flag, "--") + "-password"
+	name := variable(key)
 	password, ok := p.lookup(name)
 	if file, named := p.lookup(name + "_FILE"); named && file != "" {
 		if ok && password != "" {
@@ -23,9 +24,15 @@ func (p *program) withPassword(flag string, u *url.URL) (*url.URL, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s_FILE: %w", name, err)
 		}
-		password, ok = strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), true
+		password, ok = withoutLineEnd(b), true
 	}
 	if !ok || password == "" {
+		var err error
+		if password, err = p.secretOf(key); err != nil {
+			return nil, err
+		}
+	}
+	if password == "" {
 		return u, nil
 	}
 	c := *u

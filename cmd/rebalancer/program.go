@@ -18,7 +18,9 @@ type program struct {
 	lookup     func(string) (string, bool) // of an environment variable
 	stores     []storeDriver
 	sources    []sourceDriver
-	supervisor []string // arguments that make this program a supervisor
+	supervisor []string    // arguments that make this program a supervisor
+	config     *configFile // that of the call, nil for none
+	secrets    []secret    // of the file
 }
 
 // command is one of its subcommands.
@@ -41,7 +43,7 @@ func (p *program) commands() []command {
 		consumeCommand(p), describeCommand(), groupsCommand(), createCommand(),
 		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
 		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
-		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), versionCommand(),
+		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), configCommand(), completionCommand(), versionCommand(),
 	}, partitionsCommands()...)
 }
 
@@ -68,6 +70,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 func (p *program) dispatch(ctx context.Context, args []string) error {
 	if len(args) > 0 && (args[0] == "help" || isHelp(args[0])) {
 		return p.help(args[1:])
+	}
+	if len(args) > 0 && args[0] == completeMode {
+		return p.completions(ctx, args[1:])
 	}
 	c, args := p.find(args)
 	switch {
@@ -103,8 +108,7 @@ func (p *program) names() []string {
 func isHelp(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }
 
 func (p *program) call(ctx context.Context, c *command, args []string) error {
-	f := newFlags(c)
-	act := c.setup(f)
+	f, act := flagsOf(c)
 	pos, rest, err := f.parse(args, p.lookup)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -118,7 +122,11 @@ func (p *program) call(ctx context.Context, c *command, args []string) error {
 	case c.max >= 0 && len(pos) > c.max:
 		return usagef("too many arguments: %q", pos[c.max:])
 	}
-	return act(ctx, p, pos, rest)
+	q, err := p.configured(c, f, pos)
+	if err != nil {
+		return err
+	}
+	return act(ctx, q, pos, rest)
 }
 
 const intro = `rebalancer shares any set of resources (directories, queues, later buckets, …) among the processes of a
@@ -132,7 +140,8 @@ Commands:
 `
 
 const outro = `
-Each flag can be set by an environment variable too: --on-success by REBALANCER_ON_SUCCESS. The flag wins.
+Each flag can be set by an environment variable too: --on-success by REBALANCER_ON_SUCCESS. The flag wins. What neither sets is taken
+from the file that --config or REBALANCER_CONFIG names: see ` + "`rebalancer help config`" + `.
 A password that does not stand in the URL of --store or --source is taken from REBALANCER_STORE_PASSWORD or
 REBALANCER_SOURCE_PASSWORD, or from the file that REBALANCER_STORE_PASSWORD_FILE or REBALANCER_SOURCE_PASSWORD_FILE names.
 Data goes to standard output, all else to standard error.
@@ -145,8 +154,7 @@ func (p *program) help(args []string) error {
 		if c == nil || len(left) > 0 {
 			return usagef("there is no command %q: one of %s", strings.Join(args, " "), strings.Join(p.names(), ", "))
 		}
-		f := newFlags(c)
-		c.setup(f)
+		f, _ := flagsOf(c)
 		return f.help(p.stdout)
 	}
 	var b strings.Builder

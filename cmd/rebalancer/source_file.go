@@ -41,8 +41,10 @@ func openFileSource(_ context.Context, u *url.URL, o sourceOptions) (*openSource
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &fileDoctor{root: root, policy: policy}
 	return &openSource{
-		Source: s, close: s.Close, notLocal: networkDisk(root),
-		path: func(m *rebalancer.Message) string { return filepath.Join(root, filepath.FromSlash(m.Resource), m.Key) },
+		Source: s, close: s.Close, examine: doctor.place, examineResource: doctor.directory,
+		notLocal: networkDisk(root),
+		path:     func(m *rebalancer.Message) string { return filepath.Join(root, filepath.FromSlash(m.Resource), m.Key) },
 	}, nil
 }

@@ -33,9 +33,10 @@ func openFTP(_ context.Context, u *url.URL, o sourceOptions) (*openSource, error
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &ftpDoctor{at: u, policy: policy}
 	place := url.URL{Scheme: u.Scheme, Host: u.Host}
 	return &openSource{
-		Source: s, close: s.Close,
+		Source: s, close: s.Close, examine: doctor.place,
 		path: func(m *rebalancer.Message) string {
 			at := place
 			at.Path = path.Join("/", u.Path, m.Resource, m.Key)

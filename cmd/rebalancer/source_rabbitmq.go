@@ -47,8 +47,17 @@ func openRabbitMQ(_ context.Context, u *url.URL, o sourceOptions) (*openSource, 
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &rabbitDoctor{config: c}
+	if len(c.Management) == 0 {
+		managed, err := rabbitmqConfig(u, true)
+		if err != nil {
+			return nil, err
+		}
+		doctor.config.Management = managed.Management
+	}
 	return &openSource{
 		Source: s, close: s.Close, path: func(*rebalancer.Message) string { return "" },
+		examine: doctor.broker, examineResource: doctor.queue,
 		notLocal: "the broker can be reached by nodes on other machines, and all must use one store",
 	}, nil
 }

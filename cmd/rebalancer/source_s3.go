@@ -30,18 +30,21 @@ func openS3(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, erro
 	if err != nil {
 		return nil, err
 	}
-	c.Client = awss3.NewFromConfig(shared, func(o *awss3.Options) {
+	client := awss3.NewFromConfig(shared, func(o *awss3.Options) {
 		pathStyle(o)
 		if params.pathStyle != nil {
 			o.UsePathStyle = *params.pathStyle
 		}
 	})
+	c.Client = client
 	s, err := s3.New(c)
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &s3Doctor{client: client, bucket: c.Bucket, base: c.Base}
 	return &openSource{
-		Source: s, close: s.Close, notLocal: "the bucket can be reached by nodes on other machines, and all must use one store",
+		Source: s, close: s.Close, examine: doctor.place, examineResource: doctor.prefix,
+		notLocal: "the bucket can be reached by nodes on other machines, and all must use one store",
 		path: func(m *rebalancer.Message) string {
 			if at, ok := m.Native.(*s3.Object); ok {
 				return "s3://" + at.Bucket + "/" + at.Key

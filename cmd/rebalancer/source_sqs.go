@@ -48,8 +48,9 @@ func openSQS(ctx context.Context, u *url.URL, o sourceOptions) (*openSource, err
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &sqsDoctor{client: awssqs.NewFromConfig(shared), account: c.Account, redrive: c.Redrive}
 	return &openSource{
-		Source: s, close: s.Close, path: func(*rebalancer.Message) string { return "" },
+		Source: s, close: s.Close, examineResource: doctor.queue, path: func(*rebalancer.Message) string { return "" },
 		notLocal: "the queues can be reached by nodes on other machines, and all must use one store",
 	}, nil
 }

@@ -164,6 +164,9 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 		for _, name := range names {
 			v := values[name]
 			if v == "" {
+				v = map[keyKind]string{kindTruth: "true", kindNumber: "7", kindDuration: "7s"}[kindOf(f.Lookup(name))]
+			}
+			if v == "" {
 				v = "value"
 			}
 			variable := "REBALANCER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

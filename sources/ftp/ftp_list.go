@@ -10,9 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/files"
 	"github.com/rebalancer-go/rebalancer/sources"
@@ -179,111 +177,6 @@ func (c *ftpConn) parse(line string) (entry, bool) {
 		return entry{name: line, kind: bogus}, true
 	}
 	return e, true
-}
-
-// parseFacts reads a line of MLSD or MLST: facts, a space, the name.
-func parseFacts(line string, ignoreUnique bool) (entry, bool) {
-	facts, name, ok := strings.Cut(line, " ")
-	if !ok || name == "" || !strings.HasSuffix(facts, ";") {
-		return entry{}, false
-	}
-	e := entry{name: name}
-	info := files.Info{Size: -1}
-	for fact := range strings.SplitSeq(strings.TrimSuffix(facts, ";"), ";") {
-		key, value, ok := strings.Cut(fact, "=")
-		if !ok {
-			return entry{}, false
-		}
-		switch strings.ToLower(key) {
-		case "type":
-			e.kind = factKind(strings.ToLower(value))
-			if value = strings.ToLower(value); value == "cdir" || value == "pdir" {
-				e.name = "."
-			}
-		case "size":
-			if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-				info.Size = n
-			}
-		case "modify":
-			info.ModTime, _ = time.Parse("20060102150405", value)
-		case "unique":
-			if !ignoreUnique {
-				info.Tag = value
-			}
-		}
-	}
-	if e.kind == regular && info.Size >= 0 && !info.ModTime.IsZero() {
-		e.info = &info
-	}
-	return e, true
-}
-
-func factKind(fact string) kind {
-	switch fact {
-	case "file":
-		return regular
-	case "dir", "cdir", "pdir":
-		return directory
-	}
-	return other
-}
-
-// parseLS reads a line in the form of ls -l: mode, links, owner, group, size, three fields of a time, one space, the name.
-// The time is of no use: it has no seconds and no zone.
-func parseLS(line string) (entry, bool) {
-	rest := line
-	var mode, size string
-	for i := range 8 {
-		rest = strings.TrimLeft(rest, " ")
-		field, after, ok := strings.Cut(rest, " ")
-		if !ok {
-			return entry{}, false
-		}
-		switch i {
-		case 0:
-			mode = field
-		case 4:
-			size = field
-		}
-		rest = after
-	}
-	if len(mode) < 10 || rest == "" {
-		return entry{}, false
-	}
-	if _, err := strconv.ParseInt(size, 10, 64); err != nil && mode[0] != 'b' && mode[0] != 'c' {
-		return entry{}, false
-	}
-	switch mode[0] {
-	case '-':
-		return entry{name: rest}, true
-	case 'd':
-		return entry{name: rest, kind: directory}, true
-	case 'l', 'b', 'c', 'p', 's', 'D':
-		return entry{name: rest, kind: other}, true
-	}
-	return entry{}, false
-}
-
-// parseDOS reads a line in the form of DIR: a date, a time, <DIR> or a size, the name.
-func parseDOS(line string) (entry, bool) {
-	rest := line
-	var fields [3]string
-	for i := range fields {
-		var ok bool
-		if fields[i], rest, ok = strings.Cut(strings.TrimLeft(rest, " "), " "); !ok {
-			return entry{}, false
-		}
-	}
-	if len(fields[0]) < 8 || strings.Count(fields[0], "-") != 2 || !strings.Contains(fields[1], ":") {
-		return entry{}, false
-	}
-	if fields[2] == "<DIR>" {
-		return entry{name: strings.TrimLeft(rest, " "), kind: directory}, true
-	}
-	if _, err := strconv.ParseInt(fields[2], 10, 64); err != nil {
-		return entry{}, false
-	}
-	return entry{name: rest}, true
 }
 
 // look observes a path. The error is the server's reply as it came.

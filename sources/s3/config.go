@@ -3,6 +3,7 @@ package s3
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,8 +27,8 @@ type Config struct {
 
 	// Client speaks to S3. The caller closes nothing; it is used until Close has returned. Required.
 	Client Client
-	// Bucket is the name of the bucket, its ARN, or that of an access point. A directory bucket (S3 Express One Zone) is refused: its listings have
-	// no order. Required.
+	// Bucket is the name of the bucket, or the ARN of an access point to it. A directory bucket (S3 Express One Zone) is refused: its listings have
+	// no order. Through an access point of several regions nothing can be copied, so MoveTo is refused there. Required.
 	Bucket string
 	// Base is the prefix below which resources are, with or without a slash at its end. Defaults to none: the whole bucket.
 	Base string
@@ -100,8 +101,16 @@ func (c Config) check() (settings, error) {
 	if err != nil {
 		bad(true, "%w", err)
 	}
+	bad(strings.HasPrefix(c.Bucket, "arn:") && strings.HasSuffix(c.Bucket, multiRegion) && (options.Success != "" || options.Failed != ""),
+		"Bucket is %q, an access point of several regions, from which S3 copies nothing: instead of MoveTo use Delete, Keep or Tag, or the access point of one region", c.Bucket)
 	return settings{Config: c, options: options, copyLimit: copyLimit, partSize: partSize}, errors.Join(errs...)
 }
+
+// accessPoint is an ARN that is taken for a bucket: of an access point to a bucket or to one on an outpost.
+var accessPoint = regexp.MustCompile(`^arn:[^:]+:(s3:[^:]*:[0-9]+:accesspoint|s3-outposts:[^:]+:[0-9]+:outpost[/:][^/:]+[/:]accesspoint)[/:][^/:]+$`)
+
+// multiRegion ends the name of an access point of several regions.
+const multiRegion = ".mrap"
 
 func checkBucket(name string) error {
 	switch {
@@ -110,6 +119,9 @@ func checkBucket(name string) error {
 	case strings.HasSuffix(name, "--x-s3"), strings.Contains(name, ":s3express:"):
 		return errors.New("it is a directory bucket (S3 Express One Zone), whose listings have no order; use a general purpose bucket")
 	case strings.HasPrefix(name, "arn:"):
+		if !accessPoint.MatchString(name) {
+			return errors.New("it is no ARN of an access point, such as arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME; of a bucket write the name")
+		}
 		return nil
 	case strings.ContainsAny(name, "/:?#@ \x00"):
 		return errors.New("it is no name of a bucket")

@@ -22,6 +22,8 @@ func TestConfig(t *testing.T) {
 	c := newStub(t).client()
 	for bucket, want := range map[string]string{
 		"logs--use1-az4--x-s3": "directory bucket", "arn:aws:s3express:eu-west-1:1:bucket/x": "directory bucket", "a/b": "no name", "http://x": "no name",
+		"arn:aws:s3:::orders": "write the name", "arn:aws:s3-object-lambda:eu-west-1:123456789012:accesspoint/mine": "no ARN of an access point",
+		"arn:aws:s3::123456789012:accesspoint/mfzwi23gnjvgw.mrap": "several regions", "arn:aws:s3-outposts:eu-west-1:123456789012:outpost/op-1/accesspoint/mine": "",
 		"orders": "", "orders.example.org": "", "arn:aws:s3:eu-west-1:123456789012:accesspoint/mine": "", "mine-abc-s3alias": "",
 	} {
 		cfg := quick(c)
@@ -30,6 +32,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v, want %q", bucket, err, want)
 		}
 	}
+	newSource(t, Config{Client: c, Bucket: "arn:aws:s3::123456789012:accesspoint/mfzwi23gnjvgw.mrap", Policy: pickup.Policy{OnSuccess: pickup.Delete()}})
 	s := newSource(t, Config{Client: c, Bucket: "bkt", Base: "in/", Policy: pickup.Policy{OnSuccess: pickup.Delete()}})
 	if o := s.options; o.StableFor != 0 || o.IdleInterval != DefaultIdleInterval || s.Base != "in" || s.DeadLetters() {
 		t.Errorf("defaults: StableFor %v, IdleInterval %v, Base %q, dead letters %v", o.StableFor, o.IdleInterval, s.Base, s.DeadLetters())

@@ -90,11 +90,14 @@ func (r *letters) Keep() bool {
 	return ok && k.Keep()
 }
 
-// unfold makes messages of notifications. One whose objects cannot be looked at stays raw.
+// unfold makes messages of notifications, in their order. One whose objects cannot be looked at stays raw, with those behind it.
 func (r *letters) unfold(ctx context.Context) error {
-	for len(r.raw) > 0 {
-		m := r.raw[0]
-		objects, err := r.objects(ctx, m)
+	looks := r.looks(ctx)
+	for i, m := range r.raw {
+		objects, err := looks[i].objects, looks[i].err
+		if err == nil {
+			err = r.held(objects)
+		}
 		var bad *unreadableError
 		var later *laterError
 		switch {
@@ -103,14 +106,15 @@ func (r *letters) unfold(ctx context.Context) error {
 		case errors.As(err, &later):
 			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Retry, Delay: laterBy, Err: err})
 		case err != nil:
+			r.raw = r.raw[i:]
 			return err
 		case len(objects) == 0:
 			r.over = append(r.over, sources.Settlement{Message: m, Outcome: sources.Done})
 		default:
 			r.take(m, objects)
 		}
-		r.raw = r.raw[1:]
 	}
+	r.raw = nil
 	return nil
 }
 
@@ -189,24 +193,27 @@ func (r *letters) Settle(ctx context.Context, s []sources.Settlement) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	worked, err := r.worked(s)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(s))
+	sideBySide(len(worked), func(k int) {
+		i := worked[k]
+		errs[i] = r.dispose(ctx, s[i].Message, s[i].Outcome)
+	})
 	failed := map[int]error{}
 	var sums []sources.Settlement
 	var last []int // of s, for each of sums
-	for i := range s {
-		r.mu.Lock()
-		d, closed := r.hand[s[i].Message], r.closed
-		r.mu.Unlock()
-		if closed {
-			return fmt.Errorf("s3: settle in %q: %w", r.resource, sources.ErrClosed)
+	for _, i := range worked {
+		if errors.Is(errs[i], sources.ErrClosed) {
+			return errs[i]
 		}
-		if d == nil || slices.ContainsFunc(last, func(j int) bool { return s[j].Message == s[i].Message }) {
+		if errs[i] != nil {
+			failed[i] = errs[i]
 			continue
 		}
-		if err := r.dispose(ctx, d, s[i].Outcome); err != nil {
-			failed[i] = err
-			continue
-		}
-		if sum, all := r.add(d, &s[i]); all {
+		if sum, all := r.add(s[i].Message, &s[i]); all {
 			sums, last = append(sums, sum), append(last, i)
 			continue
 		}
@@ -228,8 +235,34 @@ func (r *letters) Settle(ctx context.Context, s []sources.Settlement) error {
 	return nil
 }
 
+// worked are those of s that are in hand, each once.
+func (r *letters) worked(s []sources.Settlement) ([]int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, r.ended("settle")
+	}
+	var all []int
+	for i := range s {
+		if r.hand[s[i].Message] != nil && !slices.ContainsFunc(all, func(j int) bool { return s[j].Message == s[i].Message }) {
+			all = append(all, i)
+		}
+	}
+	return all, nil
+}
+
+func (r *letters) ended(what string) error {
+	return fmt.Errorf("s3: %s in %q: %w", what, r.resource, sources.ErrClosed)
+}
+
 // dispose does with an object that is worked what is to become of it.
-func (r *letters) dispose(ctx context.Context, d *delivery, o sources.Outcome) error {
+func (r *letters) dispose(ctx context.Context, m *rebalancer.Message, o sources.Outcome) error {
+	r.mu.Lock()
+	d, closed := r.hand[m], r.closed
+	r.mu.Unlock()
+	if closed || d == nil {
+		return r.ended("settle")
+	}
 	if o != sources.Done || r.n.leave {
 		return nil
 	}
@@ -248,9 +281,13 @@ func (r *letters) dispose(ctx context.Context, d *delivery, o sources.Outcome) e
 }
 
 // add adds an outcome to those of its notification; the worst counts. all: it is the last.
-func (r *letters) add(d *delivery, s *sources.Settlement) (sum sources.Settlement, all bool) {
+func (r *letters) add(m *rebalancer.Message, s *sources.Settlement) (sum sources.Settlement, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	d := r.hand[m]
+	if d == nil { // Close was faster
+		return sum, false
+	}
 	l := d.letter
 	sum = l.sum
 	sum.Message = l.message

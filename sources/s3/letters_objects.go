@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
@@ -83,20 +85,60 @@ func (r *letters) object(ctx context.Context, key string) (*delivery, error) {
 		log.Warn("object has a name that leads elsewhere where it is taken for a path; it is left alone", "resource", r.resource, "file", name, "error", err)
 		return nil, nil
 	}
-	if r.holds(name, info.Tag) {
-		return nil, &laterError{fmt.Errorf("object %q is worked by now: another notification told of it", name)}
-	}
 	return &delivery{name: name, info: info}, nil
 }
 
-// holds tells whether an object is in hand: notifications come more than once, and one object is worked once at a time.
-func (r *letters) holds(name, tag string) bool {
+// look is what was found of the objects of one notification.
+type look struct {
+	objects []delivery
+	err     error
+}
+
+// looks looks at the objects of all raw notifications, those of several side by side. After one that failed no more are begun: what
+// has failed is theirs too.
+func (r *letters) looks(ctx context.Context) []look {
+	all := make([]look, len(r.raw))
+	var failed atomic.Pointer[look]
+	sideBySide(len(all), func(i int) {
+		if f := failed.Load(); f != nil {
+			all[i] = *f
+			return
+		}
+		all[i].objects, all[i].err = r.objects(ctx, r.raw[i])
+		if err := all[i].err; err != nil && !errors.As(err, new(*unreadableError)) && !errors.As(err, new(*laterError)) {
+			failed.Store(&all[i])
+		}
+	})
+	return all
+}
+
+// sideBySide calls do for 0 to n-1, begun in that order, parallel at a time at most.
+func sideBySide(n int, do func(i int)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(n, parallel) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// held is a laterError when one of the objects is in hand: notifications come more than once, and one object is worked once at a time.
+func (r *letters) held(objects []delivery) error {
+	if len(objects) == 0 {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range r.hand { // any
-		if d.name == name && d.info.Tag == tag {
-			return true
+		for i := range objects {
+			if o := &objects[i]; d.name == o.name && d.info.Tag == o.info.Tag {
+				return &laterError{fmt.Errorf("object %q is worked by now: another notification told of it", o.name)}
+			}
 		}
 	}
-	return false
+	return nil
 }

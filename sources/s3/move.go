@@ -152,13 +152,16 @@ func (p *place) copyFailed(ctx context.Context, name string, to spot, err error)
 	return from.fail(err)
 }
 
-// copySource is a bucket and a key in a header, each part encoded.
+// copySource is a bucket and a key in a header, each part encoded. Through an access point an object has an ARN of its own.
 func copySource(bucket, key string) string {
-	parts := strings.Split(key, "/")
+	if strings.HasPrefix(bucket, "arn:") {
+		bucket += "/object"
+	}
+	parts := strings.Split(bucket+"/"+key, "/")
 	for i, part := range parts {
 		parts[i] = strings.ReplaceAll(url.QueryEscape(part), "+", "%20")
 	}
-	return url.PathEscape(bucket) + "/" + strings.Join(parts, "/")
+	return strings.Join(parts, "/")
 }
 
 // Put writes a small object. Nothing is overwritten.

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/files"
@@ -327,5 +329,42 @@ func TestACopyWhoseAnswerWasLost(t *testing.T) {
 	st.objects["in/done/a"].modified = info.ModTime.Add(-time.Second)
 	if err := p.Move(t.Context(), "a", info, "done", "a"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Move to where an earlier object of the same content is: %v", err)
+	}
+}
+
+// pointed is a store behind an access point: it notes what copies are made of, and has an object under each key but those that are moved to.
+type pointed struct {
+	Client
+	from []string
+}
+
+func (c *pointed) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+	return nil, &types.NotFound{}
+}
+
+func (c *pointed) CopyObject(_ context.Context, in *s3.CopyObjectInput, _ ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+	c.from = append(c.from, *in.CopySource)
+	return &s3.CopyObjectOutput{CopyObjectResult: &types.CopyObjectResult{ETag: aws.String("e")}}, nil
+}
+
+func (c *pointed) DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+	return &s3.DeleteObjectOutput{}, nil
+}
+
+// TestMoveThroughAnAccessPoint: what is copied is named by the ARN that the object has through the access point.
+func TestMoveThroughAnAccessPoint(t *testing.T) {
+	t.Parallel()
+	for bucket, want := range map[string]string{
+		"bkt": "bkt/in/a%20%2B%C3%A9%3F",
+		"arn:aws:s3:eu-west-1:123456789012:accesspoint/mine": "arn%3Aaws%3As3%3Aeu-west-1%3A123456789012%3Aaccesspoint/mine/object/in/a%20%2B%C3%A9%3F",
+	} {
+		c := &pointed{}
+		cfg := quick(nil)
+		cfg.Client, cfg.Bucket, cfg.OnSuccess = c, bucket, pickup.MoveTo("done")
+		p := &place{source: newSource(t, cfg), resource: "in"}
+		info := files.Info{Size: 1, Tag: "e", ModTime: time.Unix(1, 0)}
+		if err := p.Move(t.Context(), "a +é?", info, "done", "a"); err != nil || len(c.from) != 1 || c.from[0] != want {
+			t.Errorf("%s: copied from %q, %v; want %q", bucket, c.from, err, want)
+		}
 	}
 }

@@ -41,8 +41,8 @@ type NotificationsConfig struct {
 // A notification becomes a message for each of its objects, their keys decoded. One that tells of a test, of deletions or of other things than new, copied or
 // restored objects is settled and passed over, and so is what vanished since, or is archived. What replaced an object is delivered as what it is by then. A
 // notification whose object cannot be looked at, or is in hand by another one, comes again after a minute, which may cost it a receive. What
-// cannot be read, or tells of another bucket, is rejected, and where there are no dead letters it stays in hand and is reported. Order is that of
-// the queue. A message's Resource, Attempt and Headers are those of the notification; the rest is as with a Source, Key being the key below Base.
+// cannot be read, or tells of another bucket, is rejected, and where there are no dead letters it stays in hand and is reported. At most 8 objects
+// of a resource are looked at, and settled, at a time. Order is that of the queue. A message's Resource, Attempt and Headers are those of the notification; the rest is as with a Source, Key being the key below Base.
 //
 // It implements sources.Source and, as far as Queues does, sources.Lagger, sources.Discoverer, sources.Prefetcher and sources.Holder.
 type Notifications struct {

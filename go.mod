@@ -3,6 +3,7 @@ module github.com/rebalancer-go/rebalancer
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.0.0
 	github.com/aws/aws-sdk-go-v2 v1.41.5
 	github.com/aws/aws-sdk-go-v2/config v1.31.2
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.97.3

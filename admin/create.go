@@ -104,6 +104,7 @@ func create(ctx context.Context, store backends.Store, group string, s Settings,
 		if err != nil {
 			return err
 		}
+		kind := KindCreate
 		if version != 0 {
 			have := fromCoord(got)
 			if have == fromCoord(want) {
@@ -117,14 +118,14 @@ func create(ctx context.Context, store backends.Store, group string, s Settings,
 				return fmt.Errorf("%w: it exists with other settings (%v) and %d members; they can be changed while it has none",
 					ErrRefused, have, len(r.Entries))
 			}
-			old = version
+			old, kind = version, KindSettings
 		}
 		want.Created = ses.Opened().Incarnation
-		err = commit(ctx, ses, backends.Txn{
+		err = commitAll(ctx, ses, record(store, kind, fromCoord(want).String()), []backends.Txn{{
 			Checks: []backends.Check{{Key: coord.SettingsKey, Version: old}, {Key: coord.LeaderKey}},
 			Puts:   []backends.Put{{Key: coord.SettingsKey, Value: coord.EncodeSettings(want)}},
 			Wake:   []string{coord.CoordinatorAddress},
-		})
+		}})
 		created = err == nil || errors.Is(err, backends.ErrUnknown)
 		return err
 	})

@@ -12,6 +12,8 @@ import (
 // Description is a group as its store shows it.
 type Description struct {
 	Group string
+	// At is when it was read, by the store's clock: that of all times in it.
+	At time.Time
 	Settings
 	// Coordinator is its node's name, "" when there is none at the moment. Epoch is its term.
 	Coordinator string
@@ -130,7 +132,7 @@ func look(ctx context.Context, s backends.Session) (*Description, *view, error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("read its entries: %w", err)
 	}
-	d, v := &Description{Settings: fromCoord(set)}, newView()
+	d, v := &Description{Settings: fromCoord(set), At: r.Time.UTC()}, newView()
 	if err := v.take(r.Entries, d); err != nil {
 		return nil, nil, err
 	}

@@ -15,14 +15,16 @@ import (
 // given nothing (drained, leaving, on standby), or a resource is not there, is paused without its claim, or pinned elsewhere, or the
 // node may not take it. It fails like [Pin] else.
 func Move(ctx context.Context, store backends.Store, group, node string, resources ...string) ([]string, error) {
-	wrong := errors.Join(checkNodes([]string{node}), checkResources(resources))
-	all := asks(resources, coord.MoveKey, func(r string) *coord.Control { return &coord.Control{Resource: r, Node: node} })
-	return controlIf(ctx, store, group, "move resources", wrong, all, func(ctx context.Context, s backends.Session) error {
-		d, v, err := look(ctx, s)
-		if err != nil {
-			return err
-		}
-		return v.mayMove(d, node, unique(resources))
+	return control(ctx, store, group, wish{
+		what: "move resources", kind: KindMove, to: node, wrong: errors.Join(checkNodes([]string{node}), checkResources(resources)),
+		asks: asks(resources, coord.MoveKey, func(r string) *coord.Control { return &coord.Control{Resource: r, Node: node} }),
+		fits: func(ctx context.Context, s backends.Session) error {
+			d, v, err := look(ctx, s)
+			if err != nil {
+				return err
+			}
+			return v.mayMove(d, node, unique(resources))
+		},
 	})
 }
 

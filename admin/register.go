@@ -48,14 +48,64 @@ func Register(ctx context.Context, store backends.Store, group string, resources
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("register resources: %w", err)
 	}
-	changed, err := change(ctx, store, group, list, func(name string, have registration) (backends.Txn, bool) {
+	changed, err := change(ctx, store, group, record(store, KindRegister, attributes(resources)), list, func(name string, have registration) (backends.Txn, bool, error) {
 		w := want[name]
-		return putRegistration(w, have), have.version == 0 || !sameRegistration(w, have.Registration)
+		return putRegistration(w, have), have.version == 0 || !sameRegistration(w, have.Registration), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register resources: %w", err)
 	}
 	return changed, nil
+}
+
+// SetWeight gives registered resources another weight (see [Registration]), leaves the labels that they require and prefer as they are, and returns
+// those that had another one, in the order given. It fails like [Register], and with ErrRefused when one of them is not registered, and then
+// changes none.
+func SetWeight(ctx context.Context, store backends.Store, group string, weight int, resources ...string) ([]string, error) {
+	rec := record(store, KindWeight, fmt.Sprintf("weight %d", weight))
+	var err error
+	if weight < 1 || weight > MaxWeight {
+		err = fmt.Errorf("%w: weight %d: it must be 1 to %d", ErrInvalid, weight, MaxWeight)
+	}
+	var changed []string
+	if err = errors.Join(err, checkResources(resources)); err == nil {
+		changed, err = change(ctx, store, group, rec, resources, func(name string, have registration) (backends.Txn, bool, error) {
+			if have.version == 0 {
+				return backends.Txn{}, false, fmt.Errorf("%w: resource %q is not registered: add it first", ErrRefused, name)
+			}
+			r := have.Registration
+			r.Weight = Registration{Weight: weight}.coord().Weight
+			return putRegistration(r, have), max(have.Weight, 1) != weight, nil
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("set the weight of resources: %w", err)
+	}
+	return changed, nil
+}
+
+// attributes are those of all of the resources, in words; "" when they differ, or are all defaults.
+func attributes(resources []Registration) string {
+	var all string
+	for i, r := range resources {
+		c := r.coord()
+		var words []string
+		if c.Weight > 1 {
+			words = append(words, fmt.Sprintf("weight %d", c.Weight))
+		}
+		for _, l := range c.Require {
+			words = append(words, "requires "+l)
+		}
+		for _, l := range c.Prefer {
+			words = append(words, "prefers "+l)
+		}
+		if text := shorten(strings.Join(words, ", "), maxReason); i == 0 {
+			all = text
+		} else if text != all {
+			return ""
+		}
+	}
+	return all
 }
 
 func sameRegistration(a, b coord.Registration) bool {

@@ -36,8 +36,8 @@ func Resources(ctx context.Context, store backends.Store, group string) ([]strin
 // there keeps its attributes; see [Register]. It fails like [Resources], and with ErrInvalid for names that no resource can have, and
 // then adds none.
 func AddResources(ctx context.Context, store backends.Store, group string, resources ...string) ([]string, error) {
-	added, err := change(ctx, store, group, resources, func(name string, have registration) (backends.Txn, bool) {
-		return putRegistration(coord.Registration{Name: name}, have), have.version == 0
+	added, err := change(ctx, store, group, record(store, KindRegister, ""), resources, func(name string, have registration) (backends.Txn, bool, error) {
+		return putRegistration(coord.Registration{Name: name}, have), have.version == 0, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add resources: %w", err)
@@ -56,11 +56,11 @@ func putRegistration(r coord.Registration, have registration) backends.Txn {
 // RemoveResources takes resources off the list and returns those that were there, in the order given: nodes give them back
 // as in any rebalance. It fails like [AddResources].
 func RemoveResources(ctx context.Context, store backends.Store, group string, resources ...string) ([]string, error) {
-	removed, err := change(ctx, store, group, resources, func(name string, have registration) (backends.Txn, bool) {
+	removed, err := change(ctx, store, group, record(store, KindRemove, ""), resources, func(name string, have registration) (backends.Txn, bool, error) {
 		return backends.Txn{
 			Checks:  []backends.Check{{Key: coord.ResourceKey(name), Version: have.version}},
 			Deletes: []string{coord.ResourceKey(name)},
-		}, have.version != 0
+		}, have.version != 0, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("remove resources: %w", err)
@@ -68,9 +68,10 @@ func RemoveResources(ctx context.Context, store backends.Store, group string, re
 	return removed, nil
 }
 
-// change carries out a write for each name that needs one, until none does, and returns those that did.
-func change(ctx context.Context, store backends.Store, group string, list []string,
-	write func(name string, have registration) (backends.Txn, bool)) ([]string, error) {
+// change carries out a write for each name that needs one, until none does, and returns those that did, which it adds to the record. When one of
+// them cannot be, none is.
+func change(ctx context.Context, store backends.Store, group string, rec coord.Record, list []string,
+	write func(name string, have registration) (backends.Txn, bool, error)) ([]string, error) {
 	if err := checkResources(list); err != nil {
 		return nil, err
 	}
@@ -85,17 +86,22 @@ func change(ctx context.Context, store backends.Store, group string, list []stri
 			return err
 		}
 		var todo []backends.Txn
+		var now []string
+		var errs []error
 		for _, name := range unique(list) {
-			t, needed := write(name, have[name])
-			if !needed {
+			t, needed, err := write(name, have[name])
+			if errs = append(errs, err); !needed {
 				continue
 			}
-			changed[name] = true
+			changed[name], now = true, append(now, name)
 			t.Checks = append(t.Checks, backends.Check{Key: coord.SettingsKey, Version: version})
 			t.Wake = []string{coord.CoordinatorAddress}
 			todo = append(todo, t)
 		}
-		return commitAll(ctx, s, todo)
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		return commitAll(ctx, s, of(rec, "", now), todo)
 	})
 	if err != nil {
 		return nil, err
@@ -103,8 +109,12 @@ func change(ctx context.Context, store backends.Store, group string, list []stri
 	return slices.DeleteFunc(unique(list), func(n string) bool { return !changed[n] }), nil
 }
 
-// commitAll writes any number of transactions, a call for each so many.
-func commitAll(ctx context.Context, s backends.Session, todo []backends.Txn) error {
+// commitAll writes any number of transactions, a call for each so many, and with the first of them the record.
+func commitAll(ctx context.Context, s backends.Session, rec coord.Record, todo []backends.Txn) error {
+	todo, err := recorded(ctx, s, rec, todo)
+	if err != nil {
+		return err
+	}
 	for part := range slices.Chunk(todo, commitSize) {
 		if err := commit(ctx, s, part...); err != nil {
 			return err

@@ -55,6 +55,7 @@ type Config struct {
 	MaxMoving     int
 	MaxMovingNode int
 	Version       string // of the library, shown to operators
+	History       bool   // a coordinator records in the store what it planned, and why
 	Measure       bool   // notices and assignments tell what metrics, traces and logs are made of: causes, moves, waiting times
 	// FormatMin and FormatMax are the formats that this node reads and writes. Only tests of an upgrade set them; 0: those of the library.
 	FormatMin, FormatMax int
@@ -113,8 +114,8 @@ var (
 	ErrDeleted = errors.New("the group was deleted")
 	// ErrStuck is in Finish when handlers outlived the drain of a leaving node.
 	ErrStuck = errors.New("handlers still running after drain")
-	// ErrSuperseded is in Finish when a newer process took this node's static name.
-	ErrSuperseded = errors.New("a newer process took this static node name")
+	// ErrSuperseded is in Finish when a newer process took this node's static name, or an operator evicted the node.
+	ErrSuperseded = errors.New("a newer process took the name of this node, or an operator evicted it")
 )
 
 // Guards is a set of names of guards.

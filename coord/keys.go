@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -31,8 +32,9 @@ const (
 	// DiscoveredPrefix is before a number: a part of the discovered list.
 	DiscoveredPrefix = "discovered/"
 	// ControlPrefix is before all that operators ask for; see Control.
-	ControlPrefix    = "control/"
-	checkpointPrefix = "checkpoint/"
+	ControlPrefix = "control/"
+	// AllCheckpoints is before the checkpoints of all resources; see CheckpointPrefix.
+	AllCheckpoints = "checkpoint/"
 
 	// CoordinatorAddress is woken when something concerns the coordinator.
 	CoordinatorAddress = "coordinator"
@@ -92,7 +94,19 @@ func PauseKey(resource string) string { return pausePrefix + resourceKey(resourc
 // CheckpointPrefix is before the keys of a resource's checkpoint.
 func CheckpointPrefix(resource string) string {
 	k := resourceKey(resource)
-	return fmt.Sprintf("%s%d:%s/", checkpointPrefix, len(k), k)
+	return fmt.Sprintf("%s%d:%s/", AllCheckpoints, len(k), k)
+}
+
+// CheckpointOf splits a key below AllCheckpoints into the name of the resource and the key of its checkpoint. Of a name that is too long for keys only its
+// form there is known, which begins with "#".
+func CheckpointOf(key string) (resource, own string, ok bool) {
+	rest, _ := strings.CutPrefix(key, AllCheckpoints)
+	length, rest, _ := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 1 || n >= len(rest) || rest[n] != '/' {
+		return "", "", false
+	}
+	return strings.TrimPrefix(rest[:n], "="), rest[n+1:], true
 }
 
 // NodeAddress is woken when something concerns that node.

@@ -13,6 +13,7 @@ type publication struct {
 	values map[string]Assignment
 	wrote  int
 	moved  int
+	record []byte // what the history is to say of it, until it stands there
 	report *PlanReport
 }
 
@@ -42,6 +43,7 @@ func (m *Machine) startPublish(p *plan, gen int64) {
 			}
 		}
 	}
+	pub.record = m.record(pub)
 	l.publish = pub
 	if l.pending != p.pending || !slices.Equal(l.unplaced, l.reported) {
 		m.status.dirty = true
@@ -102,6 +104,7 @@ func (m *Machine) pumpPublish() {
 		c.names = append(c.names, node)
 		txns = append(txns, m.entryTxn(node, pub.values[node]))
 	}
+	txns[0].Puts = append(txns[0].Puts, pub.recordPut()...)
 	m.commit(c, txns...)
 }
 
@@ -137,6 +140,9 @@ func (m *Machine) published(c call, ev Committed) {
 		case OK:
 			m.entryWritten(node, r.Versions[AssignmentKey(node)])
 			pub.wrote++
+			if i == 0 {
+				pub.record = nil
+			}
 		case Conflict, Unknown: // another write of ours came through: read everything again
 			// One whose outcome is unknown may still arrive: every entry is written anew, so that it then finds another version.
 			l.rewrite = l.rewrite || r.Code == Unknown

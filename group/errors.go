@@ -16,7 +16,7 @@ var (
 	ErrMismatch = coord.ErrMismatch
 	// ErrDeleted is returned when the group was deleted while the node ran.
 	ErrDeleted = coord.ErrDeleted
-	// ErrSuperseded is returned when a newer process took this node's static name.
+	// ErrSuperseded is returned when a newer process took this node's static name, or an operator evicted the node (see admin.Evict).
 	ErrSuperseded = coord.ErrSuperseded
 	// ErrNotReady is wrapped by what Ready returns.
 	ErrNotReady = errors.New("not ready")

@@ -92,7 +92,7 @@ func (g *Group) machineConfig() coord.Config {
 		ListEvery: coord.Duration(c.Resources.every),
 		Priority:  c.Priority, Weight: c.Weight, MaxResources: c.MaxResources, Labels: c.Labels, StaticID: c.Static,
 		Measure: true, MaxActive: c.MaxActive, FailBack: c.FailBack, MaxMoving: c.MaxMoving, MaxMovingNode: c.MaxMovingPerNode,
-		Version: version(), Seed: binary.LittleEndian.Uint64(seed[:]), Observe: g.hooks.observe,
+		Version: version(), History: true, Seed: binary.LittleEndian.Uint64(seed[:]), Observe: g.hooks.observe,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type (
 	jsonGroup struct {
 		Group            string         `json:"group"`
+		At               time.Time      `json:"at"`
 		Origin           string         `json:"origin"`
 		TTL              float64        `json:"ttl"`
 		BarrierMode      string         `json:"barrier_mode"`
@@ -58,6 +59,7 @@ type (
 		Next    string     `json:"next,omitempty"`
 		Fence   int64      `json:"fence,omitempty"`
 		Since   *time.Time `json:"since,omitempty"`
+		Age     *float64   `json:"age,omitempty"`
 		Paused  string     `json:"paused,omitempty"`
 		Pinned  string     `json:"pinned,omitempty"`
 		Move    string     `json:"move,omitempty"`
@@ -70,7 +72,7 @@ type (
 
 func describeJSON(w io.Writer, d admin.Description) error {
 	g := jsonGroup{
-		Group: d.Group, Origin: d.Origin, TTL: d.TTL.Seconds(), BarrierMode: d.Settings.Barrier, Barrier: d.Barrier,
+		Group: d.Group, At: d.At, Origin: d.Origin, TTL: d.TTL.Seconds(), BarrierMode: d.Settings.Barrier, Barrier: d.Barrier,
 		Coordinator: d.Coordinator, Epoch: d.Epoch, Generation: d.Generation, Nodes: []jsonNode{}, Resources: []jsonResource{},
 		MaxActive: d.MaxActive, FailBack: d.FailBack, MaxMoving: d.MaxMoving, MaxMovingPerNode: d.MaxMovingPerNode,
 		Paused: d.Paused, Pending: d.Pending, Drained: d.Drained,
@@ -92,7 +94,8 @@ func describeJSON(w io.Writer, d admin.Description) error {
 		j := jsonResource{Name: r.Name, State: r.State, Owner: r.Owner, Next: r.Next, Fence: r.Fence, Reason: r.Reason,
 			Paused: r.Paused, Pinned: r.Pinned, Move: r.Move, Weight: r.Weight, Require: r.Require, Prefer: r.Prefer}
 		if r.Owner != "" {
-			j.Since = &r.Since
+			age := max(0, d.At.Sub(r.Since).Seconds()) // its node knew the store's time only about
+			j.Since, j.Age = &r.Since, &age
 		}
 		g.Resources = append(g.Resources, j)
 	}

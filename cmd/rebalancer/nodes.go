@@ -88,10 +88,10 @@ func nodesCommand(verb, short, did, not, long string,
 	return command{
 		name: "nodes " + verb, args: "GROUP NODE…", short: short, long: long, min: 2, max: -1,
 		setup: func(f *flags) action {
-			var store string
-			operatorStore(f, &store)
+			var o operatorFlags
+			o.define(f)
 			return func(ctx context.Context, p *program, args, _ []string) error {
-				return p.changed(ctx, store, args[1:], did, not, func(s backends.Store) ([]string, error) {
+				return p.changed(ctx, o, args[1:], did, not, func(s backends.Store) ([]string, error) {
 					return change(ctx, s, args[0], args[1:]...)
 				})
 			}

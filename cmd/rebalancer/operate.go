@@ -44,11 +44,12 @@ func createCommand() command {
 	return command{
 		name: "create", args: "GROUP", short: "create a group before its first node starts", long: createLong, min: 1, max: 1,
 		setup: func(f *flags) action {
-			var store, barrier string
+			var o operatorFlags
+			var barrier string
 			var registered, change bool
 			var ttl time.Duration
 			var all groupFlags
-			operatorStore(f, &store)
+			o.define(f)
 			f.BoolVar(&registered, "registered", false, "its resources are kept in the store; else its nodes list them")
 			f.explain("registered", "")
 			f.DurationVar(&ttl, "ttl", group.DefaultTTL, "as for consume")
@@ -73,7 +74,7 @@ func createCommand() command {
 					set.Origin = "registered"
 				}
 				all.settings(&set)
-				return p.withStore(ctx, store, false, func(s backends.Store) error {
+				return p.withOperator(ctx, o, false, func(s backends.Store) error {
 					write := admin.Create
 					if change {
 						write = admin.Change

@@ -25,9 +25,9 @@ func pauseCommand(verb, short, long string, pause bool) command {
 	return command{
 		name: "resources " + verb, args: "GROUP NAME… | --all", short: short, long: long, min: 1, max: -1,
 		setup: func(f *flags) action {
-			var store string
+			var o operatorFlags
 			var all, keep bool
-			operatorStore(f, &store)
+			o.define(f)
 			f.BoolVar(&all, "all", false, "the whole group")
 			f.explain("all", "")
 			did, not := "resumed", "was not paused"
@@ -46,7 +46,7 @@ func pauseCommand(verb, short, long string, pause bool) command {
 				case all:
 					names = []string{fmt.Sprintf("group %s", quoteIfOdd(group))}
 				}
-				return p.changed(ctx, store, names, did, not, func(s backends.Store) ([]string, error) {
+				return p.changed(ctx, o, names, did, not, func(s backends.Store) ([]string, error) {
 					switch {
 					case all && pause:
 						return namesIf(names)(admin.PauseGroup(ctx, s, group, keep))

@@ -44,7 +44,7 @@ func (p *program) commands() []command {
 		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
 		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
 		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), configCommand(), completionCommand(), versionCommand(),
-	}, partitionsCommands()...)
+	}, slices.Concat(operatorCommands(), partitionsCommands())...)
 }
 
 // run is one call of the program. It returns the exit code.

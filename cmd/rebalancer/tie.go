@@ -25,15 +25,16 @@ func tieCommand(verb, short, long, did, not string,
 	return command{
 		name: "resources " + verb, args: "GROUP NAME… --to NODE", short: short, long: long, min: 2, max: -1,
 		setup: func(f *flags) action {
-			var store, to string
-			operatorStore(f, &store)
+			var o operatorFlags
+			var to string
+			o.define(f)
 			f.StringVar(&to, "to", "", "the node. Required.")
 			f.explain("to", "NODE")
 			return func(ctx context.Context, p *program, args, _ []string) error {
 				if to == "" {
 					return usagef("--to NODE is missing")
 				}
-				return p.changed(ctx, store, args[1:], did, not, func(s backends.Store) ([]string, error) {
+				return p.changed(ctx, o, args[1:], did, not, func(s backends.Store) ([]string, error) {
 					return tie(ctx, s, args[0], to, args[1:]...)
 				})
 			}
@@ -46,10 +47,10 @@ func resourcesUnpinCommand() command {
 		name: "resources unpin", args: "GROUP NAME…", short: "take a pin back", min: 2, max: -1,
 		long: "The resources stay where they are until something else moves them.",
 		setup: func(f *flags) action {
-			var store string
-			operatorStore(f, &store)
+			var o operatorFlags
+			o.define(f)
 			return func(ctx context.Context, p *program, args, _ []string) error {
-				return p.changed(ctx, store, args[1:], "unpinned", "was not pinned", func(s backends.Store) ([]string, error) {
+				return p.changed(ctx, o, args[1:], "unpinned", "was not pinned", func(s backends.Store) ([]string, error) {
 					return admin.Unpin(ctx, s, args[0], args[1:]...)
 				})
 			}

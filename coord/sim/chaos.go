@@ -22,6 +22,10 @@ func (w *World) begin(f Fault) {
 	switch f.Kind {
 	case ActPause, ActPauseKept, ActDrain, ActDrainSelf, ActPin, ActMove:
 		w.act(f)
+	case ActEvict:
+		w.evict(f)
+	case ActStepDown:
+		w.depose()
 	case FaultDouble:
 		if p := w.procs[f.Node]; p != nil && !p.dead && w.setup.Nodes[f.Node].StaticID && len(w.elders) < maxElders {
 			w.start(f.Node, p.name, w.lists[f.Node])

@@ -49,6 +49,8 @@ const (
 	ActDrainSelf   FaultKind = "drain self" // the process asks for that
 	ActPin         FaultKind = "pin"        // an operator pins resource Arg to the node
 	ActMove        FaultKind = "move"       // an operator moves resource Arg to the node
+	ActEvict       FaultKind = "evict"      // an operator evicts the node; Arg odd: another name next time
+	ActStepDown    FaultKind = "step down"  // an operator takes the office from the coordinator
 	FaultDoubt     FaultKind = "doubt"      // somebody refuses the fence of resource Arg
 )
 
@@ -144,8 +146,10 @@ func (s *Setup) shape(x chance, f *Fault) {
 	f.Dur = pick(x.of("scale"), d.below(s.TTL/6), d.below(s.TTL), d.below(3*s.TTL))
 	a := x.of("arg")
 	switch f.Kind {
-	case FaultCrash, FaultLeave:
+	case FaultCrash, FaultLeave, ActEvict:
 		f.Arg = a.below(4)
+	case ActStepDown:
+		f.Node, f.Dur = -1, 0
 	case FaultLoss, FaultHints, FaultFlap:
 		f.Arg = a.between(10, 101)
 	case FaultLag:

@@ -149,7 +149,7 @@ func (w *World) expected(p *proc, err error) bool {
 		w.gone[p.place] = true
 		return true
 	}
-	return errors.Is(err, coord.ErrStuck) || errors.Is(err, coord.ErrSuperseded) && w.superseded(p)
+	return errors.Is(err, coord.ErrStuck) || errors.Is(err, coord.ErrSuperseded) && (w.superseded(p) || w.evicted[p])
 }
 
 // tooOld tells whether the group was upgraded to a format that a process does not read.

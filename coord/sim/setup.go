@@ -114,6 +114,6 @@ func (s *Setup) config(i, life int, name string, static []string) coord.Config {
 		ListEvery: coord.Duration(s.ListEvery), FormatMax: newest,
 		Priority: n.Priority, MaxResources: n.MaxResources, StaticID: n.StaticID, Weight: n.Weight, Labels: n.Labels,
 		Measure: true, MaxActive: s.MaxActive, FailBack: s.FailBack, MaxMoving: s.MaxMoving, MaxMovingNode: s.MaxMovingNode,
-		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without,
+		Seed: uint64(chance(mix(uint64(s.Seed))).of("machine", int64(i), int64(life))), Without: s.Without, History: true,
 	}.WithDefaults()
 }

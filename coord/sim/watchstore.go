@@ -79,9 +79,9 @@ func (w *World) opens(put coord.Put) {
 	}
 }
 
-// planKey: only the coordinator writes there.
+// planKey: only the coordinator writes there. Operators do not take part in the history of a world.
 func planKey(k string) bool {
-	return strings.HasPrefix(k, coord.AssignmentPrefix) || k == coord.BarrierKey || strings.HasPrefix(k, coord.DiscoveredPrefix)
+	return strings.HasPrefix(k, coord.AssignmentPrefix) || strings.HasPrefix(k, coord.HistoryPrefix) || k == coord.BarrierKey || strings.HasPrefix(k, coord.DiscoveredPrefix)
 }
 
 func epochOf(put coord.Put) (int64, bool) {

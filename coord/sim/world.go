@@ -18,6 +18,7 @@ type World struct {
 	elders    []*proc                  // processes that ran when another one started under their static name
 	controls  map[string]coord.Control // what operators ask for, by key
 	opener    map[string]*proc         // by session
+	evicted   map[*proc]bool           // that an operator evicted
 	lives     []int
 	gone      []bool // the place stays empty
 	lists     [][]string
@@ -44,7 +45,7 @@ type Stats struct {
 // NewWorld prepares a world. faults may be any part of the schedule of its setup.
 func NewWorld(s Setup, faults []Fault) *World {
 	w := &World{setup: s, faults: faults, c: s.chance(), store: newStore(s.Store), exists: map[string]bool{},
-		opener: map[string]*proc{}, controls: map[string]coord.Control{}, listeners: map[string][]listener{}, limit: 2_000_000}
+		opener: map[string]*proc{}, evicted: map[*proc]bool{}, controls: map[string]coord.Control{}, listeners: map[string][]listener{}, limit: 2_000_000}
 	n := len(s.Nodes)
 	w.procs, w.lives, w.gone, w.lists, w.names = make([]*proc, n), make([]int, n), make([]bool, n), make([][]string, n), make([]string, n)
 	w.watch.init()

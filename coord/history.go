@@ -1,0 +1,138 @@
+package coord
+
+import (
+	"slices"
+	"strings"
+)
+
+// The history of a group is for people alone: no node reads it. It is two rings of entries, so that it stays small without a deletion: one of
+// what coordinators planned, at the generation of the plan, and one of what operators did.
+const (
+	// HistoryPrefix is before all of it.
+	HistoryPrefix = "history/"
+	// OperationsPrefix is before the number of a slot: a Record of what an operator did.
+	OperationsPrefix = HistoryPrefix + "operation/"
+	// HistorySlots is how many entries each of the rings has.
+	HistorySlots = 100
+	// RebalanceRecord is the Kind of what a coordinator planned.
+	RebalanceRecord = "rebalance"
+
+	plansPrefix = HistoryPrefix + "plan/"
+	// maxRecorded bounds how many bytes of names stand in one record; with everything in them escaped it still fits into an entry.
+	maxRecorded = 16 << 10
+)
+
+// OperationKey is the key of a slot of the operators' ring.
+func OperationKey(slot int) string { return part(OperationsPrefix, slot) }
+
+// Record is one entry of a group's history.
+type Record struct {
+	At     int64  `json:"at_us"` // the store's time, as far as the writer knew it
+	Kind   string `json:"kind"`  // RebalanceRecord, or what an operator did
+	Actor  string `json:"actor,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"` // how exactly it was done
+	// Epoch and Generation are those of a coordinator's plan.
+	Epoch      int64    `json:"epoch,omitempty"`
+	Generation int64    `json:"gen,omitempty"`
+	Nodes      []string `json:"nodes,omitempty"` // that it was done to
+	Moves      []Moved  `json:"moves,omitempty"`
+	More       int      `json:"more,omitempty"` // nodes and resources that are left out, because they are too many
+}
+
+// Moved are resources that went one way, or that something else was done to. From and To are "" for nobody.
+type Moved struct {
+	From      string   `json:"from,omitempty"`
+	To        string   `json:"to,omitempty"`
+	Resources []string `json:"resources"`
+}
+
+// EncodeRecord writes a value below HistoryPrefix. Names that are too many for one entry are left out, and counted in More.
+func EncodeRecord(r Record) []byte {
+	room := maxRecorded
+	r.Nodes = r.keep(r.Nodes, &room)
+	var moves []Moved
+	for _, mv := range r.Moves {
+		if mv.Resources = r.keep(mv.Resources, &room); len(mv.Resources) > 0 {
+			moves = append(moves, mv)
+		}
+	}
+	r.Moves = moves
+	return encode(r)
+}
+
+// keep are as many of the names as there is room for.
+func (r *Record) keep(names []string, room *int) []string {
+	for i, n := range names {
+		if *room -= len(n) + 3; *room < 0 {
+			*room = 0
+			r.More += len(names) - i
+			return names[:i]
+		}
+	}
+	return names
+}
+
+// DecodeRecord reads a value below HistoryPrefix.
+func DecodeRecord(b []byte) (Record, error) { return decode[Record]("a record of the history", b) }
+
+// record is what the history will say of a publication, nil for nothing. A plan under a global barrier that moves nothing has the generation
+// of the one before it, whose record it must not replace.
+func (m *Machine) record(pub *publication) []byte {
+	if !m.cfg.History || len(pub.nodes) == 0 {
+		return nil
+	}
+	moves := m.movesOf(pub)
+	if len(moves) == 0 && m.cfg.Mode == GlobalBarrier {
+		return nil
+	}
+	return EncodeRecord(Record{
+		At: m.storeTime(), Kind: RebalanceRecord, Actor: m.cfg.Node, Reason: pub.plan.reason,
+		Epoch: m.lead.epoch, Generation: pub.gen, Moves: moves,
+	})
+}
+
+// movesOf are the resources whose node is to be another one.
+func (m *Machine) movesOf(pub *publication) []Moved {
+	was, now := map[string]string{}, map[string]string{}
+	for _, node := range pub.nodes { // the shares of others stay
+		for _, r := range m.lead.entries[node].value.Share {
+			was[r] = node
+		}
+		for _, r := range pub.plan.shares[node] {
+			now[r] = node
+		}
+	}
+	ways := map[[2]string][]string{}
+	for r, from := range was { // into a map
+		if to := now[r]; to != from {
+			ways[[2]string{from, to}] = append(ways[[2]string{from, to}], r)
+		}
+	}
+	for r, to := range now { // into a map
+		if _, had := was[r]; !had {
+			ways[[2]string{"", to}] = append(ways[[2]string{"", to}], r)
+		}
+	}
+	var moves []Moved
+	for way, resources := range ways { // sorted below
+		slices.Sort(resources)
+		moves = append(moves, Moved{From: way[0], To: way[1], Resources: resources})
+	}
+	slices.SortFunc(moves, func(a, b Moved) int {
+		if c := strings.Compare(a.From, b.From); c != 0 {
+			return c
+		}
+		return strings.Compare(a.To, b.To)
+	})
+	return moves
+}
+
+// recordPut is the entry of the history that goes with the first entry of a plan, and so stands there if and only if the plan does, in part at
+// least.
+func (pub *publication) recordPut() []Put {
+	if pub.record == nil {
+		return nil
+	}
+	return []Put{{Key: part(plansPrefix, int(pub.gen%HistorySlots)), Value: pub.record}}
+}

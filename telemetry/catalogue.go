@@ -5,7 +5,7 @@ type Metric struct {
 	Name string
 	// Kind is "counter", "gauge" or "histogram".
 	Kind string
-	// Unit is that of UCUM: "s", "1", "{message}".
+	// Unit is that of UCUM: "s", "{message}".
 	Unit        string
 	Description string
 	// Attributes that it can have, but for messaging.consumer.group.name and messaging.system, which all have.
@@ -87,8 +87,8 @@ func Metrics() []Metric {
 		{nodeResources, gauge, "{resource}", "Resources that the node holds, by phase.", []string{attrClient, attrPhase}},
 		{nodeStuck, gauge, "{resource}", "Resources whose handlers outlived drain and grace.", []string{attrClient}},
 		{nodeTrust, gauge, "s", "Time for which the node trusts its claims unless it renews; 0 when it does not.", []string{attrClient}},
-		{nodeReady, gauge, "1", "1 when the node is ready, else 0.", []string{attrClient}},
-		{nodeLeading, gauge, "1", "1 when the node coordinates the group, else 0.", []string{attrClient}},
+		{nodeReady, gauge, "{node}", "1 when the node is ready, else 0.", []string{attrClient}},
+		{nodeLeading, gauge, "{node}", "1 when the node coordinates the group, else 0.", []string{attrClient}},
 		{rebalances, counter, "{rebalance}", "Plans that the coordinator published.", []string{attrCause}},
 		{rebalanceMoves, counter, "{resource}", "Resources that plans moved; of one plan the reasons of the first 100 are told.", []string{attrReason}},
 		{rebalanceDuration, histogram, "s", "Time from when a node learns of a new share until it holds all of it, and has given back the rest.", []string{attrCause}},

@@ -98,10 +98,11 @@ SendClaim(n, r) ==
   /\ creqs' = creqs \cup {[n |-> n, r |-> r, s |-> node[n].s, inc |-> node[n].inc, ans |-> TRUE]}
   /\ UNCHANGED <<db, inc, over, clock, offset, snap, node, creps, rreqs, top>>
 
+\* The group was created explicitly in incarnation 0: claims that were sent in it ask for no grace.
 ClaimArrives(q) ==
   /\ creqs' = creqs \ {q}
   /\ IF /\ db.claim[q.r] = Free /\ q.s \in db.live
-        /\ G("grace") => over
+        /\ G("grace") => over \/ q.inc = 0
         /\ G("store: commit compares") => q.inc = inc
      THEN LET v == IF G("store: clock versions") THEN Max(db.last[q.r] + 1, clock + offset) ELSE db.last[q.r] + 1
           IN /\ db' = [db EXCEPT !.claim[q.r] = [s |-> q.s, v |-> v], !.last[q.r] = v]

@@ -15,7 +15,7 @@
                                LeaderSeen               elected or deposed by what was read
      Commit of the leader      Campaign, StepDown
      Read of the coordinator   Plan                     and the decision that follows at once
-     Commit of assignments     Publish, PublishPart     and of the barrier; GiveUpPublish: no answer
+     Commit of assignments     Publish, PublishPart     WriteBarrier; GiveUpPublish: no answer
      Commit of claims          Claim                    promptly; StartWork follows in the same step
                                SendClaim, ClaimArrives, ClaimAnswered, ClaimUnknown    slowly
      Commit of releases        Release                  promptly

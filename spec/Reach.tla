@@ -20,7 +20,7 @@ NeverUnlisted   == ~(\E r \in R : r \notin listed /\ Owners(r) # {})
 NeverKept       == ~(\E n \in N : \E r \in R : node[n].ph[r] = "stopped" /\ Desired(n, r))
 NeverLeaves     == ~(\E n \in N : member[n].leaving /\ \E r \in R : Works(n, r))
 NeverEvicts     == ~(\E n \in N : node[n].evict)
-NeverHalf       == ~(\E q \in pubs : q.k = "plan" /\ Current(May(Members)) = {} \/ Cardinality(Current(May(Members))) > 1)
+NeverHalf       == Cardinality(Current(May(Members))) <= 1
 NeverOpens      == ~(barrier.open /\ \E r \in R : Owners(r) # {})
 NeverClosesOver == ~(Closing /\ \E n \in N : \E r \in R : Works(n, r) /\ ~\E m \in N : node[m].bar.v = barrier.v)
 NeverReopens    == ~(barrier.open /\ barrier.gen > 1 /\ \E r \in R : Owners(r) # {})

@@ -126,9 +126,9 @@ Thaw(p)   == /\ proc[p].up = "frozen" /\ proc' = [proc EXCEPT ![p].up = "up"]
 Leave(p)  == /\ Running(p) /\ proc[p].in /\ ~proc[p].ends /\ Fault("leave")
              /\ proc' = [proc EXCEPT ![p].ends = TRUE, ![p].ph = IF @ = "working" THEN "draining" ELSE @]
              /\ UNCHANGED <<live, sup, last, member, claim, closed, said>>
-\* trust ends by a cut; while it is frozen or superseded, nothing renews the session
+\* trust ends by a cut, which is a fault; a frozen process renews nothing
 Lapse(p)  == /\ proc[p].valid
-             /\ IF proc[p].up = "frozen" \/ Refused(p) THEN UNCHANGED faults ELSE Fault("cut")
+             /\ IF proc[p].up = "frozen" THEN UNCHANGED faults ELSE Fault("cut")
              /\ proc' = [proc EXCEPT ![p].valid = FALSE]
              /\ UNCHANGED <<live, sup, last, member, claim, closed, said>>
 Expire(s) == /\ s \in live /\ ~\E p \in P : proc[p].s = s /\ proc[p].valid

@@ -1,6 +1,6 @@
 # Everything that there is to run. `make` lists it.
 
-.PHONY: help test soak lint race bench quickstart
+.PHONY: help test soak lint race bench quickstart tested
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,3 +22,6 @@ bench: ## the runtime's cost against a bare channel, and hand-overs
 
 quickstart: ## three processes share directories, one is killed, one joins
 	@go run ./examples/quickstart
+
+tested: ## writes into docs/tested.md what the last run tested, and on which versions
+	@scripts/tested.sh

@@ -1,7 +1,7 @@
 # What the suites share. A suite calls `run` for a command and `gotest` for tests of Go; each adds a line to the results.
 
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.7.0
-LONG='/(coord/sim|integration/.*|integration|backends/(postgres|redis|zookeeper|sqlserver)|sources/(rabbitmq|sqs|s3|ftp)(/.*)?|examples/queues|internal/(sqlstore|testserver))$' # packages with suites of their own
+LONG='/(coord/sim|integration/.*|integration|backends/(postgres|redis|zookeeper|sqlserver)|sources/(rabbitmq|sqs|s3|ftp)(/.*)?|examples/(queues|fencing|sqsfifo|sftppoller|s3prefixes)|internal/(sqlstore|testserver))$' # packages with suites of their own
 
 # prepare looks for what the suites need, gets it where it may, and makes a place for their results.
 prepare() {
@@ -14,6 +14,8 @@ prepare() {
 	RESULTS=$WORK/results
 	: >"$RESULTS"
 	BEGAN=$(date +%s)
+	WHOLE=
+	[ "$chosen" != "$SUITES" ] || WHOLE=1
 	SEED=${SEED:-$((0x$(od -An -N4 -tx4 /dev/urandom | tr -d ' ')))}
 	export REBAL_REQUIRE=${REBAL_REQUIRE:-embedded} # what must not be skipped for want of it
 	echo "seed $SEED"
@@ -134,9 +136,49 @@ ground() {
 	printf 'race detector: %s\n' "$("$(go env CC)" --version 2>/dev/null | head -n 1 || true)"
 }
 
+# servers lists what the tests start, and the versions that are installed.
+servers() {
+	local name both
+	while IFS='|' read -r name both; do
+		[ -z "$both" ] || printf 'server\t%s\t%s\n' "$name" "${both% and }"
+	done <<-EOF
+		PostgreSQL|$(versions postgresql-15 postgresql-17)
+		PgBouncer|$(versions pgbouncer pgbouncer)
+		Redis|$(versions redis-server redis-server)
+		Valkey|$(versions valkey-server valkey-server)
+		ZooKeeper|$(versions zookeeper zookeeper)
+		RabbitMQ|$(versions rabbitmq-server rabbitmq-server)
+		OpenSSH|$(versions openssh-server openssh-server)
+		vsftpd|$(unpacked vsftpd)
+		ProFTPD|$(unpacked proftpd-core)
+		Pure-FTPd|$(unpacked pure-ftpd)
+		fauxqs (for SQS)|$(sed -n 's/.*fauxqs@//p' "$SERVERS/fauxqs/.complete" 2>/dev/null)
+		versitygw (for S3)|$(sed -n 's/.*@v//p' "$SERVERS/versitygw/.complete" 2>/dev/null)
+	EOF
+}
+
+# unpacked is the version of a package that was unpacked, not installed: that which this release of Debian has.
+unpacked() {
+	[ -d "$SERVERS/ftp" ] && apt-cache policy "$1" 2>/dev/null | sed -nE 's/^ *Candidate: ([0-9]+:)?([^-+~]*).*/\2/p'
+}
+
+# keep_results leaves what `make tested` reads, of a run of all suites.
+keep_results() {
+	[ -n "$WHOLE" ] || return 0
+	mkdir -p .cache && {
+		printf '%s\n' "$1" | sed "s/^/on\t/"
+		printf 'on\tat %s, %s%s\n' "$(git rev-parse --short HEAD 2>/dev/null || echo '?')" "$(date -u +%F)" "${SOAK:+, soak}"
+		servers
+		sed "s/^/suite\t/" "$RESULTS"
+	} >.cache/tested
+}
+
 summary() {
+	local on
 	heading summary
-	ground
+	on=$(ground)
+	printf '%s\n' "$on"
+	keep_results "$on"
 	printf 'seed %s%s, %d s in all\n\n' "$SEED" "${SOAK:+, soak}" $(($(date +%s) - BEGAN))
 	awk -F '\t' '
 		{ printf "  %-11s %6d passed %4d failed %5d s   %s%s\n", $1, $2, $3, $5, $6, $4 ? " (" $4 " not possible for the store)" : ""

@@ -38,7 +38,8 @@
 // # Renewals and the TTL
 //
 // A renewal is a write, which needs a majority. The client library pings by itself, which would keep a session alive whose node is stuck: the
-// driver closes the session when it was not renewed for a little more than the TTL. The leader hears of the clients of another server only with
+// driver closes the session when it was not renewed for a little more than the TTL. Its node is then told that it is lost; where no server can be
+// reached, what it holds stays until they end it, a timeout after they heard of it last. The leader hears of the clients of another server only with
 // that server's answers to pings; so a session may end up to half a tick, and the time between two renewals, before its timeout
 // after the last renewal was acknowledged. That is what the fifth is for. A renewal that nothing was sent before for longer than that is sent a
 // second time after a tenth of the timeout. So renew at intervals of at least a tenth and at most a fifth of the timeout: a sixth of the TTL is.

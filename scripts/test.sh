@@ -4,7 +4,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
-SUITES="lint tests race repeat worlds search processes stores sources quickstart bench newest"
+SUITES="lint tests race repeat worlds search processes stores sources page quickstart bench newest"
 
 usage() {
 	cat <<'TEXT'
@@ -20,6 +20,7 @@ usage: scripts/test.sh [--soak] [SUITE…]
   stores      drivers and groups over PostgreSQL, Redis, Valkey, ZooKeeper; installs
               the servers (as root on Debian) into ~/.cache/rebalancer-servers
   sources     drivers of sources over RabbitMQ and fauxqs; the order of each key under faults (soak: 10 minutes for each kind of queue)
+  page        the status page in a headless Chromium; installs it (as root on Debian)
   quickstart  go run ./examples/quickstart does what it says
   bench       the benchmarks build and run briefly
   newest      the newest version of every dependency passes too
@@ -48,7 +49,7 @@ done
 chosen=${chosen:-$SUITES}
 asked=$chosen
 case " $chosen " in
-*" stores "* | *" processes "* | *" sources "*) . scripts/servers/docker.sh && docker_instead "$@" ;;
+*" stores "* | *" processes "* | *" sources "* | *" page "*) . scripts/servers/docker.sh && docker_instead "$@" ;;
 esac
 prepare
 case $chosen in

@@ -43,7 +43,7 @@ func (p *program) commands() []command {
 		consumeCommand(p), describeCommand(), groupsCommand(), createCommand(),
 		resourcesListCommand(), resourcesAddCommand(), resourcesRemoveCommand(), resourcesPauseCommand(), resourcesResumeCommand(),
 		resourcesPinCommand(), resourcesUnpinCommand(), resourcesMoveCommand(),
-		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), configCommand(), completionCommand(), versionCommand(),
+		nodesListCommand(), nodesDrainCommand(), nodesUndrainCommand(), doctorCommand(), schemaCommand(), configCommand(), serveCommand(), completionCommand(), versionCommand(),
 	}, slices.Concat(operatorCommands(), partitionsCommands())...)
 }
 

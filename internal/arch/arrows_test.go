@@ -26,6 +26,7 @@ var layers = []layer{
 	{"health", []string{"group"}},
 	{"telemetry/...", []string{".", "backends", "group", "internal/...", "sources"}},
 	{"admin/...", []string{".", "backends", "coord/...", "internal/..."}},
+	{"statuspage/...", []string{".", "admin", "backends", "internal/...", "sources"}},
 	{"internal/...", []string{".", "backends", "internal/...", "sources", "sources/pickup"}},
 	{"cmd/...", []string{"..."}},
 	{"examples/...", []string{"..."}},

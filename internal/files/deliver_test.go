@@ -49,6 +49,21 @@ func TestStability(t *testing.T) {
 	})
 }
 
+// One look is none to compare with, also when the time between two passes before it is over, as on a machine that is busy: the file may be
+// written still, and would overtake those before it. In real time, in which even 1 ns passes.
+func TestOneLookIsNotEnough(t *testing.T) {
+	t.Parallel()
+	p := newFake()
+	p.put("a", "1")
+	r := reader(t, p, Options{StableFor: 1})
+	fetch(t, r, 1)
+	p.set(func(p *fake) {
+		if p.stats < 2 {
+			t.Errorf("delivered after %d looks, want 2", p.stats)
+		}
+	})
+}
+
 func TestStrictOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -44,6 +44,9 @@ func (r *Reader) look(ctx context.Context, f *file) verdict {
 	if had && changed {
 		f.attempt = 1 // another file under the old name
 	}
+	if (!had || changed) && r.opt.StableFor > 0 { // there is nothing to hold it against, however long ago it seems by now
+		return notYet
+	}
 	if f.dueAt().After(time.Now()) { // a new or changed observation has put that off
 		return notYet
 	}

@@ -20,6 +20,7 @@ type ways struct {
 	fresh  func(from *handle, name string, to *handle, as string) error // never does; many file systems cannot
 	link   func(from *handle, name string, to *handle, as string) error
 	unlink func(h *handle, name string) error
+	weak   func() // is told that an empty file has to keep the place; nil: nobody is
 }
 
 // place gives a file that has a name of our own its last one, and fails with fs.ErrExist rather than overwrite. Where the
@@ -34,6 +35,9 @@ func (w *ways) place(from *handle, own string, to *handle, as string) error {
 		return nil // it was carried out
 	}
 	if unsupported(err) {
+		if w.weak != nil {
+			w.weak()
+		}
 		err = w.overEmpty(from, own, to, as)
 	}
 	if err != nil {

@@ -73,6 +73,29 @@ func TestWaysToRename(t *testing.T) {
 	}
 }
 
+// TestWeakFileSystemIsTold: that a crash may leave an empty file is told, once, and only where it is so.
+func TestWeakFileSystemIsTold(t *testing.T) {
+	t.Parallel()
+	for _, links := range []bool{true, false} {
+		var l logs
+		root := t.TempDir()
+		cfg := quick(root)
+		cfg.Logger = l.logger()
+		s := newSource(t, cfg)
+		w := s.ways.without(!links)
+		dir := openDir(t, root)
+		for _, name := range []string{"a", "b"} {
+			write(t, filepath.Join(root, name), "new")
+			if err := w.place(dir, name, dir, name+"2"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(l.String(), "empty file"); n != 1 && !links || n > 0 && links {
+			t.Errorf("links: %v: told %d times: %s", links, n, l.String())
+		}
+	}
+}
+
 // fault is what a step answers: it is carried out or not, whatever it says.
 type fault struct {
 	carriedOut bool

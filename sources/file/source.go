@@ -20,7 +20,8 @@
 //
 // A file that is being settled has a hidden name of ours for a moment (.rebalancer-taken-*). What a crash or an error leaves
 // so comes again, after a crash when the directory is opened next and else after a minute, under its own name (one of more than 219 bytes loses some of its middle). On a file system
-// that can neither rename without overwriting nor link, a crash then can leave an empty file too, which comes as a message.
+// that can neither rename without overwriting nor link, which is told to the Logger, a crash then can leave an empty file too, which
+// comes as a message: set Empty where empty files are none.
 // Where the answer of a network file system is lost, a file may be in the folder and come again.
 //
 // # Shares
@@ -32,7 +33,9 @@
 // point: then an unmounted share is a missing directory, which is reported.
 //
 // With Keep, a directory that is on another device than at first is no proof that files which it lacks are gone, so that
-// most of what was worked there is not forgotten until the share is back on its device, or the source is opened anew.
+// most of what was worked there is not forgotten until the share is back on its device, or the source is opened anew. Files that are
+// below the mount point while the share is away are worked as what they are, and remembered: one that has the name of a file of the share
+// takes its place in the memory, and that file is worked again when the share is back.
 //
 // Up to four files are settled at a time, since a share answers slowly.
 //
@@ -85,7 +88,11 @@ func New(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: kernel(), dress: dress, mounts: map[string]uint64{}, homes: map[string]uint64{},
+	w := kernel()
+	w.weak = sync.OnceFunc(func() {
+		s.options.Logger.Warn("the file system can neither rename without overwriting nor link: a crash while a file gets another name may leave an empty file beside it")
+	})
+	return &Source{settings: s, copy: io.Copy, pause: func() {}, ways: w, dress: dress, mounts: map[string]uint64{}, homes: map[string]uint64{},
 		devices: map[string]uint64{}}, nil
 }
 

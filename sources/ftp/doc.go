@@ -63,9 +63,12 @@
 //     that name into the folder in the moment between is overwritten. The names of nodes that work the same resource do not meet,
 //     since only the holder of a claim moves; two resources must not move into one folder (an absolute folder has a
 //     directory for each resource).
-//   - Neither protocol has a deletion that looks. A writer who puts another file under the name in the moment between the last
-//     look and the deletion, one round trip, loses it. Senders who reuse names should be told apart by pickup.MoveTo, which
-//     looks at what it moved and puts it back, or should wait until the name is free.
+//   - Neither protocol has a deletion that looks: a file is looked at, and then its deletion is sent, or its rename. What a writer puts
+//     under the name in between is deleted unread; what was renamed is looked at again and put back. That is one round trip while the
+//     server answers. When it does not, or the connection breaks after the command was sent, nobody can tell whether it will be
+//     carried out yet: what has not reached the server is withdrawn, but one that was frozen may do what it has when it goes on, long
+//     after its connection is closed here and also after the file was settled over another one. Until then a new file under the same name is deleted unread, or, with pickup.MoveTo, lies
+//     in the folder unworked and unreported. Senders should not use a name again; where they do, MoveTo loses nothing for good.
 //   - A move is a rename; to another file system of the server most servers refuse it, with an error.
 //   - A name with a line end, a zero byte or the byte 255 cannot be sent over FTP. What a listing has of such names is reported
 //     to the Logger and is no message.

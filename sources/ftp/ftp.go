@@ -45,6 +45,7 @@ type ftpConn struct {
 	busy    bool // a call runs, or a file is on its way
 	closing bool
 	killed  bool
+	parted  bool // nothing was under way when it was closed
 	control *timedConn
 	data    *timedConn // the last one
 }
@@ -269,11 +270,12 @@ func (c *ftpConn) alive(ctx context.Context) error {
 	return c.call(ctx, "NOOP", c.lib.NoOp)
 }
 
-// close says goodbye if nothing is under way, and does not wait for the answer.
+// close says goodbye if nothing is under way, nor owed, and does not wait for the answer.
 func (c *ftpConn) close() error {
 	c.mu.Lock()
-	idle := !c.killed && !c.busy && !c.closing
+	idle := !c.killed && !c.busy && !c.closing && c.control.failed() == nil
 	c.closing = true
+	c.parted = c.parted || idle
 	c.mu.Unlock()
 	if idle {
 		_ = c.lib.Quit() // the connection is of no use either way

@@ -165,10 +165,21 @@ func (c *ftpConn) kill() {
 	defer c.mu.Unlock()
 	c.killed = true
 	if c.control != nil {
+		if !c.parted {
+			withdraw(c.control.Conn)
+		}
 		_ = c.control.Conn.Close()
 	}
 	if c.data != nil {
 		_ = c.data.Conn.Close()
+	}
+}
+
+// withdraw makes the end of a connection drop what the other side has not received: a command that is given up here must not be
+// delivered, and carried out, minutes later, when the network is back.
+func withdraw(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
 	}
 }
 

@@ -83,6 +83,9 @@ func (r *sftpRemote) abort(why error) {
 		r.why = why
 	}
 	r.mu.Unlock()
+	if !errors.Is(why, net.ErrClosed) {
+		withdraw(r.tcp)
+	}
 	r.tcp.Close()
 }
 

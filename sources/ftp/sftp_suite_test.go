@@ -3,11 +3,8 @@
 package ftp
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,39 +50,5 @@ func sftpRoot(tb testing.TB, s *testserver.OpenSSH) (Config, string) {
 func sftpFixture(tb testing.TB, s *testserver.OpenSSH, change func(*Config)) *sourcetest.Fixture {
 	cfg, root := sftpRoot(tb, s)
 	change(&cfg)
-	f := &sourcetest.Fixture{
-		Source:    newSource(tb, cfg),
-		Resources: []string{"in", "eu/orders", " spaces  in it", "-rf"},
-		Missing:   "missing",
-		Same:      [][]string{{"in", "in/"}, {"./in", "in"}, {"eu//orders", "eu/orders"}, {".", "./"}},
-		Wrong:     []string{"/in", "..", "../in", "in/../eu", "a\x00b", "/"},
-		Spellings: map[string]string{"./in": "in", "in/": "in", "eu//orders/.": "eu/orders", ".": ".", "./": ".", " a ": " a "},
-		Remove:    func(resource string) error { return os.RemoveAll(filepath.Join(root, resource)) },
-		Left:      func(resource string) int { return len(plain(tb, filepath.Join(root, resource))) },
-	}
-	mkdir(tb, filepath.Join(root, "eu"))
-	for _, name := range f.Resources {
-		mkdir(tb, filepath.Join(root, name))
-	}
-	f.Send = func(resource, key string, body []byte) error {
-		p := filepath.Join(root, resource, key)
-		err := errors.Join(os.WriteFile(p+".tmp", body, 0o644), os.Rename(p+".tmp", p))
-		if err == nil && cfg.DoneFile != "" {
-			err = os.WriteFile(p+".done", nil, 0o644)
-		}
-		return err
-	}
-	f.Rejected = func(resource string) []string {
-		var bodies []string
-		for _, p := range plain(tb, filepath.Join(root, resource, "failed")) {
-			reason, err := os.ReadFile(p + ".reason.txt")
-			if err != nil || !strings.Contains(string(reason), "the handler said no") {
-				tb.Errorf("reason beside %q: %q, %v", p, reason, err)
-			}
-			body, _ := os.ReadFile(p)
-			bodies = append(bodies, string(body))
-		}
-		return bodies
-	}
-	return f
+	return onDisk(tb, cfg, root)
 }

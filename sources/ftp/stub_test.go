@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,11 +30,12 @@ type stub struct {
 
 	mu   sync.Mutex
 	said []string
+	end  chan error // of its connections, as far as there is room
 }
 
 func newStub(t *testing.T, replies map[string]string) *stub {
 	t.Helper()
-	s := &stub{t: t, replies: replies}
+	s := &stub{t: t, replies: replies, end: make(chan error, 1)}
 	for _, l := range []*net.Listener{&s.control, &s.data} {
 		var err error
 		if *l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -61,7 +63,14 @@ func newStub(t *testing.T, replies map[string]string) *stub {
 func (s *stub) serve(c net.Conn) {
 	defer c.Close()
 	fmt.Fprint(c, "220 stub\r\n")
-	for lines := bufio.NewScanner(c); lines.Scan(); {
+	lines := bufio.NewScanner(c)
+	defer func() {
+		select {
+		case s.end <- lines.Err():
+		default:
+		}
+	}()
+	for lines.Scan() {
 		line := lines.Text()
 		s.mu.Lock()
 		s.said = append(s.said, line)
@@ -275,6 +284,29 @@ func TestNoReply(t *testing.T) {
 	defer s.mu.Unlock()
 	if slices.Contains(s.said, "PASV") {
 		t.Errorf("sent were %q", s.said)
+	}
+}
+
+// A command that is given up is withdrawn, as far as it has not been received.
+func TestCommandsAreWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, map[string]string{})
+	s.silent, s.patient = "DELE", 200*time.Millisecond
+	r, err := s.place().source.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.remove(t.Context(), "/a"); !broken(err) {
+		t.Errorf("remove: %v", err)
+	}
+	_ = r.close()
+	select {
+	case err := <-s.end:
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the connection ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the connection did not end")
 	}
 }
 

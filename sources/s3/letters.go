@@ -47,6 +47,15 @@ type delivery struct {
 	name   string
 	info   files.Info
 	opens  []io.Closer
+	over   bool // it is not in hand any more
+}
+
+// end closes what handlers left open, and keeps them from opening more; letters.mu is held.
+func (d *delivery) end() {
+	d.over = true
+	for _, c := range d.opens {
+		_ = c.Close()
+	}
 }
 
 func newLetters(n *Notifications, queue sources.Reader, c *rebalancer.Claim) *letters {
@@ -149,6 +158,10 @@ func (r *letters) open(ctx context.Context, d *delivery) (io.ReadCloser, error) 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if d.over { // meanwhile: nobody would close it
+		_ = c.Close()
+		return nil, fmt.Errorf("s3: open %q: it is not in hand any more: %w", d.name, fs.ErrClosed)
+	}
 	d.opens = append(d.opens, c)
 	return c, nil
 }
@@ -307,9 +320,7 @@ func (r *letters) forget(m *rebalancer.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d := r.hand[m]; d != nil { // else Close was faster
-		for _, c := range d.opens {
-			_ = c.Close()
-		}
+		d.end()
 	}
 	delete(r.hand, m)
 }
@@ -328,9 +339,7 @@ func (r *letters) Close(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	for _, d := range r.hand {
-		for _, c := range d.opens {
-			_ = c.Close()
-		}
+		d.end()
 	}
 	clear(r.hand)
 	r.mu.Unlock()

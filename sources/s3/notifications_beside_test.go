@@ -2,13 +2,16 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/sources/memory"
@@ -78,6 +81,11 @@ func TestNotificationsSideBySide(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	readertest.Settle(t, r, sources.Done, ms...)
+	st.put("in/"+want[0], want[0])
+	if _, err := ms[0].Open(t.Context()); !errors.Is(err, fs.ErrClosed) && !errors.Is(err, rebalancer.ErrChanged) { // nobody would close it
+		t.Errorf("open of what is settled: %v", err)
+	}
+	st.set(func() { delete(st.objects, "in/"+want[0]) })
 	if looks, deletions := c.looks.most, c.deletions.most; looks != parallel || deletions != parallel {
 		t.Errorf("%d looks and %d deletions at once, want %d", looks, deletions, parallel)
 	}

@@ -14,12 +14,12 @@ store_drivers() {
 		gotest "stores: SQL Server's statements, without a server" $race -skip '^(TestContract.*|TestErrorsOfServers|TestTraps)$' ./backends/sqlserver
 	fi
 	unset CGO_ENABLED
-	gotest "stores: SQL Server's way of locking, played by PostgreSQL" -timeout 1h -parallel 4 ./internal/sqlstore ./internal/testserver
+	gotest "stores: SQL Server's way of locking, played by PostgreSQL" -timeout 1h -parallel 4 ./internal/sqlstore ./internal/testserver ./examples/fencing
 }
 
 if need_servers; then
 	store_drivers
-	gotest "stores: groups over each, with faults" -timeout 12h -parallel 6 ./integration/stores -seed="$SEED" ${SOAK:+-soak}
+	gotest "stores: groups over each, and histories that must be linearizable, with faults" -timeout 12h -parallel 6 ./integration/stores ./integration/linear -seed="$SEED" ${SOAK:+-soak}
 else
 	missing "stores: PostgreSQL, Redis, Valkey, ZooKeeper" "scripts/servers.sh could not install the servers"
 fi

@@ -96,7 +96,7 @@ check() {
 	if [[ $verdict == FAILED* ]]; then
 		failed=$((failed + 1))
 		cp "$tmp/out" "${TMPDIR:-/tmp}/spec-$kind-${name//[^A-Za-z0-9]/-}.out"
-		grep -E '^(Error|State|/\\|\*\*\*|[0-9]+\. Line|Invariant)' "$tmp/out" | head -40
+		grep -E '^(Error|State [0-9]|\*\*\*|[0-9]+\. Line)' "$tmp/out" | head -40
 	fi
 }
 

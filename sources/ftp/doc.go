@@ -3,7 +3,7 @@
 //
 // A file is delivered when it has not changed for a while (or by another sign, see package pickup), in the order of the names
 // or the times. Its body streams through Message.Open, in constant memory. A read ends with ErrChanged when the file is not
-// the one that was delivered or changes during the read, and never ends early without an error; when its connection breaks,
+// the one that was delivered, or changes or vanishes during the read, and never ends early without an error; when its connection breaks,
 // it goes on where it was, over another one, if the file is still the same. A file is deleted or moved only if it still is
 // the one that was worked.
 //

@@ -12,7 +12,7 @@
 //
 // What identifies an object is its key, its ETag, its size and its time. A read asks for the ETag that was listed, and for its version as soon as that is
 // known; when a connection drops, it goes on in another one from where it was. It ends without an error only after the last byte, and with
-// rebalancer.ErrChanged when the object is not the listed one any more. It takes constant memory.
+// rebalancer.ErrChanged when the object is not the listed one any more, or vanished. It takes constant memory.
 //
 // An object is deleted only if it still has its ETag, which the store itself checks; one that was replaced while it was worked stays, and is
 // delivered as what it is then. A move is a copy under the same condition, which overwrites nothing, then such a deletion. What fails alone, such as an object

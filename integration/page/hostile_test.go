@@ -20,7 +20,6 @@ var hostile = []string{
 }
 
 func TestHostileNamesAreShownAsText(t *testing.T) {
-	t.Parallel()
 	store := memory.New()
 	if _, err := admin.Create(t.Context(), store, "orders", admin.Settings{Barrier: "resource", Origin: "registered", TTL: 30 * time.Second}); err != nil {
 		t.Fatal(err)

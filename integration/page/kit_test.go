@@ -34,7 +34,7 @@ func browser(t *testing.T) context.Context {
 	if path := os.Getenv("REBAL_CHROMIUM"); path != "" {
 		options = append(options, chromedp.ExecPath(path))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	ctx, stopAllocator := chromedp.NewExecAllocator(ctx, options...)
 	ctx, stopTab := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {})) // it does not know all events of newer browsers
 	t.Cleanup(func() {
@@ -61,7 +61,7 @@ func do(ctx context.Context, t *testing.T, steps ...chromedp.Action) {
 func until(ctx context.Context, t *testing.T, expression string) {
 	t.Helper()
 	var last string
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var ok bool
 		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &ok))
 		if ok && err == nil {

@@ -31,7 +31,6 @@ type loaded struct{ Count, Bytes, First, Last int }
 
 // A hundred nodes hold five thousand resources. How long that takes to be shown is reported; what bounds it is checked.
 func TestManyNodesAndResources(t *testing.T) {
-	t.Parallel()
 	store := manyInGroup(t)
 	url := serve(t, statuspage.Config{Store: store, Token: token})
 	ctx := browser(t)

@@ -12,8 +12,12 @@
 // happened a TTL after the last one ended. What was answered with backends.ErrUnknown is an operation without an end: it may happen at any time from then
 // on, or never. What was seen to have happened must have happened as a whole.
 //
+// ZooKeeper's driver calls a session lost when it was not renewed for its TTL, although no server could be told: the model lets what is bound to it stay, and
+// nothing more happen under it.
+//
 // Linearizability holds for a set of keys if it holds for every part of it that no transaction joins. So keys that are never in one transaction are checked
-// apart, each part with the sessions that matter to it; the incarnation alone is one more part.
+// apart, each part with the sessions that matter to it; the incarnation alone is one more part. Where the search ends within a second, all keys are checked at
+// once as well: a session ends in one moment for all that it holds.
 //
 // # What is left out
 //

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
 )
 
@@ -164,6 +163,6 @@ func recordProcesses(t *testing.T, path, group string, rnd *rand.Rand) *history 
 		t.Fatal(err)
 	}
 	defer s.Close()
-	h.readRest(t, &client{group: group, number: next, node: "reader", store: backends.Store(s), ttl: sqliteTTL, to: h, opening: new(sync.Mutex), rnd: rnd})
+	h.readRest(t, &client{group: group, number: next, node: "reader", store: s, ttl: sqliteTTL, to: h, opening: new(sync.Mutex), rnd: rnd})
 	return h
 }

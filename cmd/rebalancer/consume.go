@@ -15,6 +15,7 @@ import (
 // consumeFlags are the flags of consume.
 type consumeFlags struct {
 	source, store, node, barrier string
+	health                       string
 	success, failure             string
 	resources                    list
 	registered                   bool
@@ -97,6 +98,9 @@ func (c *consumeFlags) define(f *flags, p *program) {
 	f.IntVar(&c.priority, "priority", 0, "resources go to nodes of the highest priority only")
 	f.explain("priority", "N")
 	c.placement.define(f)
+	f.StringVar(&c.health, "health", "", "answer probes at this address: /livez while the process needs no restart, /readyz while it is a member of its\n"+
+		"group and gets on. An address without a host is that of every network.")
+	f.explain("health", "HOST:PORT")
 	f.IntVar(&c.attempts, "attempts", 0, "how often a message is tried before --on-failure decides; negative: for ever.\n"+
 		"Defaults to 5 when --on-failure is given, else to for ever.")
 	f.explain("attempts", "N")
@@ -181,6 +185,11 @@ func (c *consumeFlags) run(ctx context.Context, p *program, args, rest []string)
 		return err
 	}
 	defer close()
+	unserve, err := serveHealth(ctx, c.health, g)
+	if err != nil {
+		return err
+	}
+	defer unserve()
 	ends.begin(g.Status)
 	defer ends.end()
 	err = g.Consume(ctx, ends.wrap(handle))

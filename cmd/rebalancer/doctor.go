@@ -101,6 +101,9 @@ func (c *doctorFlags) examineStore(ctx context.Context, p *program, d *doctor) e
 	defer s.Close()
 	d.store = s
 	d.examine(ctx)
+	if u, err := parseURL("--store", c.store); c.store != "" && err == nil {
+		d.alone(u)
+	}
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
@@ -33,6 +35,16 @@ func (d *doctor) examine(ctx context.Context) {
 	d.step(ctx, "close", func(ctx context.Context) (string, error) { return "", d.session.Close(ctx) })
 	if inspector != nil {
 		d.setUp(ctx, inspector)
+	} else {
+		d.find(stateNote, "durability and failover", "", "there is no server to ask: the store is as durable as what it is kept on, and there is nothing to fail over to")
+	}
+}
+
+// alone says when a store is one server that could be several.
+func (d *doctor) alone(u *url.URL) {
+	if u.Scheme == "zk" && !strings.Contains(u.Host, ",") {
+		d.find(stateNote, "durability and failover", "name all servers of the ensemble in the URL: zk://h1,h2,h3/chroot",
+			"one server is named: while it is away nodes stop when their trust ends, and its disk is the only copy unless it is one of an ensemble")
 	}
 }
 

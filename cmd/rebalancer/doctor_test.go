@@ -21,11 +21,15 @@ import (
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r := w.want(codeDone, "ok  session", "", "doctor")
-	for _, step := range []string{"write", "renew", "read", "hints", "close"} {
-		if !strings.Contains(r.out, "ok  "+step) {
+	r := w.want(codeDone, "Store", "", "doctor")
+	said := strings.Join(strings.Fields(r.out), " ")
+	for _, step := range []string{"session", "write", "renew", "read", "hints", "close"} {
+		if !strings.Contains(said, "ok "+step) {
 			t.Errorf("no word about %s:\n%s", step, r.out)
 		}
+	}
+	if !strings.Contains(r.out, "no server to ask") {
+		t.Errorf("nothing of durability:\n%s", r.out)
 	}
 	if groups, err := w.store.Groups(t.Context()); err != nil || len(groups) != 0 {
 		t.Errorf("it left %q behind, %v", groups, err)

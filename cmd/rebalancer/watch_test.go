@@ -103,14 +103,16 @@ func TestWatchOnATerminal(t *testing.T) {
 	store := &moody{kept: kept{w.store}}
 	w.want(codeDone, "", "", "create", "g", "--registered")
 	w.want(codeDone, "", "", "resources", "add", "g", "a", "b", "c")
-	outside, inside := terminal(t, 60, 10)
+	outside, inside := terminal(t, 200, 10)
 	var screen programtest.Buffer
 	read := make(chan struct{})
 	go func() { _, _ = io.Copy(&screen, outside); close(read) }()
 	_, end := watching(t, w, store, inside)
 	eventually(t, "it is drawn twice", func() bool { return strings.Count(screen.String(), home+"Every 100ms") > 1 })
 	store.ill.Store(true)
-	eventually(t, "the error is shown", func() bool { return strings.Contains(screen.String(), "ERROR        describe: ") && strings.Contains(screen.String(), "the store is away") })
+	eventually(t, "the error is shown", func() bool {
+		return strings.Contains(screen.String(), "ERROR        describe: ") && strings.Contains(screen.String(), "the store is away")
+	})
 	store.ill.Store(false)
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)

@@ -75,7 +75,7 @@ Publish ==
      IN IF S = {} \/ (S = co.for /\ ~co.again) THEN co' = next /\ UNCHANGED <<asg, hint>>
         ELSE \E f \in [R -> S] :
           LET W == {n \in N : \E r \in R : \/ (co.plan[r] = n) # (f[r] = n)
-                                          \/ G("next rewrite") /\ co.reads.held[r] = n /\ co.plan[r] # f[r]}
+                                           \/ (G("next rewrite") /\ co.reads.held[r] = n /\ co.plan[r] # f[r])}
           IN /\ co' = [next EXCEPT !.plan = f, !.for = S]
              /\ asg' = [n \in N |-> IF n \in W THEN [v |-> asg[n].v + 1, plan |-> f] ELSE asg[n]]
              /\ hint' = hint \cup (W \ dead)

@@ -80,8 +80,9 @@ func (m *Machine) barrierCloses() bool {
 	return m.cfg.Mode == GlobalBarrier && l.barrierV != 0 && !l.barrier.Open
 }
 
-// allStopped tells the coordinator whether every live member has stopped for the closed barrier, and every process that a newer one of
-// its static name has made a stranger: when the newer one has gone again, nobody speaks for it, and its claims alone show it.
+// allStopped tells the coordinator whether every live member has stopped for the closed barrier, and every process that another one of
+// its static name has made a stranger: when that one has gone again, nobody speaks for it, and its claims alone show it. Nor does one that joined
+// last but opened its session first: Supersede does not tell it of the other.
 func (m *Machine) allStopped() bool {
 	l := &m.lead
 	if !m.has(GuardBarrierAcks) {
@@ -92,11 +93,14 @@ func (m *Machine) allStopped() bool {
 			return false
 		}
 	}
+	strangers := l.namesakes
 	for _, node := range l.holders { // any
-		if _, member := l.members[node]; !member && m.has(GuardElders) {
-			m.planBy(m.now + Time(m.sess.renew)) // no hint tells of the end of its session
-			return false
-		}
+		_, member := l.members[node]
+		strangers = strangers || !member
+	}
+	if strangers && m.has(GuardElders) {
+		m.planBy(m.now + Time(m.sess.renew)) // no hint tells of the end of its session
+		return false
 	}
 	return true
 }

@@ -94,10 +94,12 @@ func (m *Machine) takeEntries(entries []Entry) bool {
 			m.storeFailed("reading of what an operator asked for", err)
 		}
 	}
-	l.holders = map[string]string{}
+	l.holders, l.namesakes = map[string]string{}, false
 	for _, e := range below(entries, ClaimPrefix) {
 		if c, err := DecodeClaim(e.Value); err == nil {
 			l.holders[c.Resource] = c.Node
+			mi, member := l.members[c.Node]
+			l.namesakes = l.namesakes || member && mi.Static && mi.session != e.Session
 		}
 	}
 	if m.cfg.Origin == OriginRegistered {
@@ -145,7 +147,7 @@ func (m *Machine) memberRead(e Entry) {
 		m.storeFailed("reading of a member entry", err)
 		return
 	}
-	m.lead.members[v.Node] = memberInfo{Member: v, version: e.Version, left: e.Left}
+	m.lead.members[v.Node] = memberInfo{Member: v, version: e.Version, session: e.Session, left: e.Left}
 }
 
 // assignmentsRead takes over the entries of the coordinator before. They are sorted by key, so those of a node stand together.

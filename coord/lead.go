@@ -25,6 +25,7 @@ type leadState struct {
 	reserved   map[string]int64  // static nodes that have left, and until when their share waits (store's time, µs)
 	holders    map[string]string // who holds what is to be given back, as last read
 	claimsRead bool              // holders is of all claims, and no entry was written since
+	namesakes  bool              // something is held under a static name by another process than its member entry's, as last read
 
 	last    map[string]Member // live members and those waited for, as last read
 	missing map[string]Time   // nodes with an assignment and no member entry: since when
@@ -51,6 +52,7 @@ type leadState struct {
 type memberInfo struct {
 	Member
 	version int64
+	session string
 	left    Duration
 }
 

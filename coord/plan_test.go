@@ -231,3 +231,29 @@ func TestBarrierWaitsForClaimsOfStrangers(t *testing.T) {
 		t.Error("claims are not read while the barrier is closed")
 	}
 }
+
+// Of two processes of a static name, the one that opened its session first may join last. It is told of no older one, and says that the name has stopped;
+// the claims of the other show that it has not.
+func TestBarrierWaitsForClaimsOfNamesakes(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct {
+		static bool
+		holder string
+		opens  bool
+	}{
+		"its own":                        {true, "s1", true}, // stuck
+		"of another process of the name": {true, "s2", false},
+		"of its own session before this": {false, "s2", true}, // no name for two: it has stopped itself
+	} {
+		m := leading(OriginRegistered, []string{"q"}, map[string][]string{"a": {"q"}})
+		m.cfg.Mode = GlobalBarrier
+		m.takeEntries([]Entry{
+			{Key: ClaimKey("q"), Value: encode(Claim{Resource: "q", Node: "a"}), Version: 5, Session: tc.holder},
+			{Key: MemberKey("a"), Value: encode(Member{Node: "a", Static: tc.static, Stopped: 2}), Version: 6, Session: "s1"},
+		})
+		m.lead.barrierV, m.lead.barrier, m.lead.planAt = 7, Barrier{Generation: 2}, 0
+		if opens := m.allStopped(); opens != tc.opens || !opens && m.lead.planAt == 0 {
+			t.Errorf("a claim %s: the barrier opens: %t, want %t; it is looked at again at %d", what, opens, tc.opens, m.lead.planAt)
+		}
+	}
+}

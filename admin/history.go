@@ -48,7 +48,8 @@ type Record struct {
 	// From is the node that was to work the resource before, To the one that is to work it now; "" for none. Of what operators ask for only To
 	// is known.
 	From, To string
-	// Reason says why. Detail says how exactly, where there is more to say than Kind does.
+	// Reason says why. Detail says how exactly, where there is more to say than Kind does; of a move in a rebalance it is the reason of this one in
+	// a word, one of coord.MoveReason, such as "balance", "drained" or "asked".
 	Reason, Detail string
 	// Epoch and Generation are those of a rebalance, 0 of all else. The lines of one rebalance agree in them, in At and in Actor.
 	Epoch, Generation int64
@@ -116,6 +117,7 @@ func lines(r coord.Record) []Record {
 		for _, name := range mv.Resources {
 			c := all
 			c.Resource, c.From, c.To = name, mv.From, mv.To
+			c.Detail = cmp.Or(string(mv.Why), c.Detail)
 			list = append(list, c)
 		}
 	}

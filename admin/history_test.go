@@ -189,7 +189,7 @@ func TestRecordsBesideOthers(t *testing.T) {
 	const n = 60
 	for i := range n {
 		go func() {
-			_, err := Drain(ctx, store, "g", fmt.Sprint("n", i))
+			_, err := Drain(ctx, store, "g", fmt.Sprint("n", i), fmt.Sprint("m", i))
 			errs <- err
 		}()
 	}
@@ -198,8 +198,8 @@ func TestRecordsBesideOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if list := history(t, store); len(list) != n+1 {
-		t.Errorf("%d records: %+v", len(list), list)
+	if list := history(t, store); len(list) != 2*n+1 {
+		t.Errorf("%d lines: %+v", len(list), list)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestRebalancesAreRecorded(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		moved = list[0]
-		if moved.From != "one" || moved.To != "two" || moved.Reason != "node two joined" || named(d, moved.Resource).Owner != "two" || moved.Generation <= list[1].Generation {
+		if moved.From != "one" || moved.To != "two" || moved.Reason != "node two joined" || moved.Detail != "balance" || named(d, moved.Resource).Owner != "two" || moved.Generation <= list[1].Generation {
 			t.Errorf("%+v", moved)
 		}
 		stop()

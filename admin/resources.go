@@ -109,13 +109,20 @@ func change(ctx context.Context, store backends.Store, group string, rec coord.R
 	return slices.DeleteFunc(unique(list), func(n string) bool { return !changed[n] }), nil
 }
 
-// commitAll writes any number of transactions, a call for each so many, and with the first of them the record.
+// commitAll writes any number of transactions, a call for each so many, after the first of them, with which the record is written: nothing is done
+// before that stands.
 func commitAll(ctx context.Context, s backends.Session, rec coord.Record, todo []backends.Txn) error {
 	todo, err := recorded(ctx, s, rec, todo)
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(todo, commitSize) {
+	if len(todo) == 0 {
+		return nil
+	}
+	if err := commit(ctx, s, todo[0]); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(todo[1:], commitSize) {
 		if err := commit(ctx, s, part...); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -40,11 +41,12 @@ type Record struct {
 	More       int      `json:"more,omitempty"` // nodes and resources that are left out, because they are too many
 }
 
-// Moved are resources that went one way, or that something else was done to. From and To are "" for nobody.
+// Moved are resources that went one way for one reason, or that something else was done to. From and To are "" for nobody.
 type Moved struct {
-	From      string   `json:"from,omitempty"`
-	To        string   `json:"to,omitempty"`
-	Resources []string `json:"resources"`
+	From      string     `json:"from,omitempty"`
+	To        string     `json:"to,omitempty"`
+	Why       MoveReason `json:"why,omitempty"` // of a coordinator's plan
+	Resources []string   `json:"resources"`
 }
 
 // EncodeRecord writes a value below HistoryPrefix. Names that are too many for one entry are left out, and counted in More.
@@ -103,27 +105,32 @@ func (m *Machine) movesOf(pub *publication) []Moved {
 			now[r] = node
 		}
 	}
-	ways := map[[2]string][]string{}
+	type way struct {
+		from, to string
+		why      MoveReason
+	}
+	ways := map[way][]string{}
+	add := func(r, from, to string) {
+		w := way{from, to, m.moveReason(pub.plan, r, from, to)}
+		ways[w] = append(ways[w], r)
+	}
 	for r, from := range was { // into a map
 		if to := now[r]; to != from {
-			ways[[2]string{from, to}] = append(ways[[2]string{from, to}], r)
+			add(r, from, to)
 		}
 	}
 	for r, to := range now { // into a map
 		if _, had := was[r]; !had {
-			ways[[2]string{"", to}] = append(ways[[2]string{"", to}], r)
+			add(r, "", to)
 		}
 	}
 	var moves []Moved
-	for way, resources := range ways { // sorted below
+	for w, resources := range ways { // sorted below
 		slices.Sort(resources)
-		moves = append(moves, Moved{From: way[0], To: way[1], Resources: resources})
+		moves = append(moves, Moved{From: w.from, To: w.to, Why: w.why, Resources: resources})
 	}
 	slices.SortFunc(moves, func(a, b Moved) int {
-		if c := strings.Compare(a.From, b.From); c != 0 {
-			return c
-		}
-		return strings.Compare(a.To, b.To)
+		return cmp.Or(strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), strings.Compare(string(a.Why), string(b.Why)))
 	})
 	return moves
 }

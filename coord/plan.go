@@ -44,7 +44,7 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 	take, waits := m.takers(nodes)
 	p.waits = waits
 	x := m.index(nodes, take, p)
-	if m.cfg.Measure {
+	if m.cfg.Measure || m.cfg.History {
 		p.sorted, p.takes = x.sorted, map[string]bool{}
 		for i, mi := range nodes {
 			p.takes[mi.Node] = take[i]

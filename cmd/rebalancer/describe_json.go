@@ -12,7 +12,7 @@ import (
 type (
 	jsonGroup struct {
 		Group            string         `json:"group"`
-		At               time.Time      `json:"at"`
+		At               time.Time      `json:"at,omitzero"`
 		Origin           string         `json:"origin"`
 		TTL              float64        `json:"ttl"`
 		BarrierMode      string         `json:"barrier_mode"`
@@ -94,8 +94,11 @@ func describeJSON(w io.Writer, d admin.Description) error {
 		j := jsonResource{Name: r.Name, State: r.State, Owner: r.Owner, Next: r.Next, Fence: r.Fence, Reason: r.Reason,
 			Paused: r.Paused, Pinned: r.Pinned, Move: r.Move, Weight: r.Weight, Require: r.Require, Prefer: r.Prefer}
 		if r.Owner != "" {
-			age := max(0, d.At.Sub(r.Since).Seconds()) // its node knew the store's time only about
-			j.Since, j.Age = &r.Since, &age
+			j.Since = &r.Since
+			if age := d.At.Sub(r.Since).Seconds(); !d.At.IsZero() {
+				age = max(0, age) // its node knew the store's time only about
+				j.Age = &age
+			}
 		}
 		g.Resources = append(g.Resources, j)
 	}

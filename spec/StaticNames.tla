@@ -110,9 +110,9 @@ Release(p) == /\ Calm(p) /\ proc[p].ph = "stopped"
               /\ UNCHANGED <<live, sup, last, member, closed, said, faults>>
 
 \* The global barrier: the member speaks for its name, so also for the older processes, whether or not there is an entry of theirs.
-\* "elders" is what coord does: it asks for sessions that were opened before. A process that opened its session first and joined last is
-\* wrong with that: what it overwrote has the newer session, is not superseded, and may still work. "strangers" is the rule that holds, and
-\* that coord has NOT: a claim under the name that is of another session than the member's is waited for. See README.md.
+\* "elders": it asks for sessions that were opened before its own. That is not enough: a process that opened its session first and joined
+\* last has overwritten one whose session is the newer, which is not superseded, and may still work. "strangers": a claim under the name that
+\* is of another session than the member's is waited for. In coord both are the guard "elders".
 CloseBarrier == /\ Closing /\ ~closed /\ closed' = TRUE
                 /\ UNCHANGED <<live, sup, last, member, claim, proc, said, faults>>
 Ack(p) == /\ closed /\ ~said /\ Calm(p) /\ proc[p].in /\ member.s = proc[p].s /\ proc[p].ph = "none"

@@ -43,6 +43,8 @@ type Setting struct {
 	// Required: the bounds of the design hold for it.
 	Required bool
 	Config   func(*group.Config)
+	// Work is what the handler does with a message; nil for nothing.
+	Work func()
 }
 
 // Settings are those that the table shows.
@@ -86,10 +88,14 @@ func Runtime(s Setting, n int) (Cost, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := newCounter(n, cancel)
+	work := s.Work
+	if work == nil {
+		work = func() {}
+	}
 	if s.Batch {
 		err = g.ConsumeBatch(ctx, func(_ context.Context, ms []*rebalancer.Message) error { c.add(len(ms)); return nil })
 	} else {
-		err = g.Consume(ctx, func(context.Context, *rebalancer.Message) error { c.add(1); return nil })
+		err = g.Consume(ctx, func(context.Context, *rebalancer.Message) error { work(); c.add(1); return nil })
 	}
 	return c.cost(), err
 }

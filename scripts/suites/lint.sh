@@ -14,5 +14,7 @@ run "lint: go vet" go vet ./...
 run "lint: staticcheck ${STATICCHECK##*@}" go run "$STATICCHECK" ./...
 tidy() { go mod tidy -diff && go -C bench mod tidy -diff && go -C integration/page mod tidy -diff; }
 run "lint: modules are tidy" tidy
+metrics_example() { go -C examples/metrics mod tidy -diff && go -C examples/metrics vet ./... && go -C examples/metrics test ./...; }
+run "examples/metrics: builds, and its dashboard asks for what there is" metrics_example
 run "lint: builds for darwin, freebsd, windows" other_platforms
 gotest "lint: rules of the module" ./internal/arch

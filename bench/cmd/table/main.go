@@ -43,7 +43,7 @@ func tables(w io.Writer, quick bool) (ok bool, err error) {
 	if ok, err = messages(w, quick); err != nil {
 		return ok, err
 	}
-	for _, table := range []func(io.Writer, bool) error{handOver, steps, plans, peers} {
+	for _, table := range []func(io.Writer, bool) error{watched, handOver, steps, plans, peers} {
 		fmt.Fprintln(w)
 		if err := table(w, quick); err != nil {
 			return ok, err

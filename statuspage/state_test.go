@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -240,12 +241,12 @@ func TestTroublesAndLateNodes(t *testing.T) {
 
 func TestLag(t *testing.T) {
 	t.Parallel()
-	asked := 0
-	var fails bool
+	var asked atomic.Int32
+	var fails atomic.Bool
 	change := func(c *Config) {
 		c.Lag = func(_ context.Context, group string, resources []string) (map[string]int64, error) {
-			asked++
-			if fails {
+			asked.Add(1)
+			if fails.Load() {
 				return nil, errors.New("no")
 			}
 			return map[string]int64{resources[0]: 7}, nil
@@ -258,14 +259,14 @@ func TestLag(t *testing.T) {
 		if len(s.Resources) != 1 || s.Resources[0].Lag == nil || *s.Resources[0].Lag != 7 || !s.Head.Lag {
 			t.Errorf("%+v", s)
 		}
-		fails = true
+		fails.Store(true)
 		time.Sleep(lagEvery + 2*time.Second)
 		s = w.state("")
 		if len(s.Resources) != 2 || s.Resources[0].Lag != nil || s.Head.Lag {
 			t.Errorf("an old lag is shown on: %+v", s)
 		}
-		if asked != 2 {
-			t.Errorf("asked %d times", asked)
+		if n := asked.Load(); n != 2 {
+			t.Errorf("asked %d times", n)
 		}
 	})
 }

@@ -68,14 +68,6 @@ type Config struct {
 	Observe func(Trace)
 }
 
-// Trace is one step of a machine.
-type Trace struct {
-	Now     Time
-	Node    string
-	Event   Event
-	Actions []Action
-}
-
 // WithDefaults returns c with its zero fields filled in.
 func (c Config) WithDefaults() Config {
 	set := func(d *Duration, v Duration) {

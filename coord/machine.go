@@ -65,7 +65,7 @@ func (m *Machine) Step(now Time, ev Event) []Action {
 	out := m.out
 	m.out = nil
 	if m.cfg.Observe != nil {
-		m.cfg.Observe(Trace{Now: m.now, Node: m.cfg.Node, Event: ev, Actions: out})
+		m.cfg.Observe(Trace{Now: m.now, Node: m.cfg.Node, Event: ev, Actions: out, Machine: m})
 	}
 	return out
 }

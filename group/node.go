@@ -34,6 +34,7 @@ type node struct {
 	trust   atomic.Int64 // what env.trusted points to
 	mu      sync.Mutex   // guards machine; held for a step of it
 	machine *coord.Machine
+	tracer  *tracer    // nil: nobody wants a trace
 	wmu     sync.Mutex // guards workers; never held while anything else is done, so that Live need not wait for a step
 	workers map[workerKey]*worker
 	wg      sync.WaitGroup
@@ -71,7 +72,7 @@ func newNode(ctx context.Context, g *Group, t task) *node {
 	n.calls = newStoreCalls(ctx, &g.cfg, n.post)
 	n.calls.tell = n.probes
 	n.calls.about.warned = func(w string) { n.emit(Event{Kind: KindStore, Reason: w}) }
-	n.machine = coord.New(g.machineConfig())
+	n.machine = coord.New(n.traced(g.machineConfig()))
 	n.due.Store(int64(n.clock.now()))
 	return n
 }
@@ -180,6 +181,7 @@ func (n *node) step(ev coord.Event) {
 	actions := n.machine.Step(now, ev)
 	n.trust.Store(int64(n.machine.TrustedUntil()))
 	n.mu.Unlock()
+	n.tracer.write()
 	for _, a := range actions {
 		n.do(a)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rebalancer-go/rebalancer/coord"
+	"github.com/rebalancer-go/rebalancer/coord/trace"
 )
 
 var errList = errors.New("the listing failed")
@@ -47,6 +48,7 @@ func (w *World) begin(f Fault) {
 		}
 	case FaultSnapshot:
 		w.store.snapshot()
+		w.happened(nil, trace.Snapshot)
 	case FaultRollback, FaultWipe:
 		w.loseData(f)
 	case FaultStep:
@@ -122,7 +124,12 @@ func (w *World) change(f Fault, there bool) {
 func (w *World) loseData(f Fault) {
 	w.stats.Losses++
 	w.stepClock(f.Arg)
+	name := trace.Rollback
+	if f.Kind == FaultWipe || len(w.store.snaps) == 0 {
+		name = trace.Wiped
+	}
 	w.store.lose(w.now, 0, f.Kind == FaultWipe)
+	w.happened(nil, name)
 	w.watch.lost()
 }
 

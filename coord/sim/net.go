@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/rebalancer-go/rebalancer/coord"
+	"github.com/rebalancer-go/rebalancer/coord/trace"
 )
 
 // path is what becomes of one request and its reply.
@@ -128,6 +129,7 @@ func (p *proc) closeSession(a coord.CloseSession) {
 	p.request(coord.Duration(p.w.setup.TTL/6), func() func() {
 		p.w.closing(p, a.Session)
 		p.w.store.end(p.w.now, a.Session)
+		p.carried(trace.Act{Name: "CloseSession", Req: a.Req, Session: a.Session})
 		return func() { p.step(coord.Closed{Req: a.Req}) }
 	}, func(coord.Code) { p.step(coord.Closed{Req: a.Req}) })
 }
@@ -138,6 +140,7 @@ func (p *proc) supersede(a coord.Supersede) {
 			old := p.w.opener[id]
 			return p.w.setup.Proof && old != nil && old.dead
 		})
+		p.carried(trace.Act{Name: "Supersede", Req: a.Req, Code: re.Code.String(), Session: a.Session})
 		return func() { p.step(re) }
 	}, func(code coord.Code) { p.step(coord.Superseded{Req: a.Req, Code: code, Err: errAway}) })
 }
@@ -145,6 +148,7 @@ func (p *proc) supersede(a coord.Supersede) {
 func (p *proc) renew(a coord.Renew) {
 	p.request(a.Timeout, func() func() {
 		re := p.w.store.renew(p.w.now, a)
+		p.carried(trace.Act{Name: "Renew", Req: a.Req, Code: re.Code.String(), Session: a.Session})
 		return func() { p.step(re) }
 	}, func(code coord.Code) { p.step(coord.Renewed{Req: a.Req, Code: code, Err: errAway}) })
 }
@@ -160,6 +164,7 @@ func (p *proc) commit(a coord.Commit) {
 	p.w.checkCommit(p, a)
 	p.request(a.Timeout, func() func() {
 		re := p.w.store.commit(p.w.now, a, func(session string, t coord.Txn) { p.w.applied(p, session, t) })
+		p.carried(trace.Act{Name: "Commit", Req: a.Req, Code: re.Code.String(), Session: a.Session, Results: trace.Results(re.Results)})
 		p.w.committed(p, a, re)
 		return func() { p.step(re) }
 	}, func(code coord.Code) { p.step(coord.Committed{Req: a.Req, Code: code, Err: errAway}) })

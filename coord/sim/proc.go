@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rebalancer-go/rebalancer/coord"
+	"github.com/rebalancer-go/rebalancer/coord/trace"
 )
 
 // proc is one process: a machine, its clock, its workers, and the loop that drives them.
@@ -52,7 +53,7 @@ func (w *World) start(place int, name string, static []string) *proc {
 	p := &proc{w: w, place: place, life: w.lives[place], name: name, static: static, clock: w.setup.Nodes[place].Clock,
 		began: w.now, workers: map[string]*worker{}}
 	p.c = w.c.of("proc", int64(place), int64(p.life))
-	p.machine = coord.New(w.setup.config(place, p.life, name, static))
+	p.machine = coord.New(p.observe(w.setup.config(place, p.life, name, static)))
 	w.procs[place] = p
 	w.note(p, "starts as %s", name)
 	p.step(coord.Start{})
@@ -202,6 +203,7 @@ func (p *proc) finished(a coord.Finish) {
 func (p *proc) crash() {
 	p.dead = true
 	p.w.note(p, "crashes")
+	p.w.happened(p, trace.Crashed)
 	for _, k := range p.all {
 		p.w.endWork(k)
 	}

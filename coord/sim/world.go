@@ -30,6 +30,7 @@ type World struct {
 
 	watch
 	history *history
+	tracer  *tracer
 	steps   int
 	limit   int
 	err     *Violation

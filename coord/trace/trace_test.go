@@ -1,0 +1,53 @@
+package trace
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rebalancer-go/rebalancer/coord"
+)
+
+// TestCodes: lines have coord's words for how requests end.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	for code, word := range map[coord.Code]string{coord.OK: codeOK, coord.Conflict: codeConflict, coord.Unknown: codeUnknown, coord.SessionLost: codeLost} {
+		if code.String() != word {
+			t.Errorf("coord says %q, package trace %q", code, word)
+		}
+	}
+}
+
+// TestDecode: lines survive being written and read, and what is none is named by its line.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	l := Line{At: 7, Node: "n", Proc: "p", Event: Act{Name: "Opened", Req: 1, Code: codeOK, Session: "s"}, Trusted: 9, State: &coord.Projection{Phase: "settling", Session: "s"}}
+	b, err := l.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(bytes.NewReader(append(b, b...)))
+	if err != nil || len(back) != 2 || back[1].State.Session != "s" || back[1].Trusted != 9 || back[0].Event.Req != 1 {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if _, err := Decode(strings.NewReader("{}\n\nnonsense\n")); err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// TestLinesThatDoNotBelongTogether: an answer without a request, a second one, and a line of nobody are errors.
+func TestLinesThatDoNotBelongTogether(t *testing.T) {
+	t.Parallel()
+	start := Line{Node: "n", Proc: "p", Event: Act{Name: "Start"}, Actions: []Act{{Name: "OpenSession", Req: 1}}}
+	answer := Line{Node: "n", Proc: "p", Event: Act{Name: "Opened", Req: 1, Code: "failed"}}
+	for want, lines := range map[string][]Line{
+		"did not send": {answer},
+		"twice":        {start, answer, answer},
+		"is by":        {{By: "somebody"}},
+		"not sent":     {{By: ByStore, Proc: "p", Event: Act{Name: "Commit", Req: 4}}},
+	} {
+		if _, err := Explain(lines); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}

@@ -100,6 +100,27 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// TestProbeLeavesNothing: also when nobody waits for it any more.
+func TestProbeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	st := newStub(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	puts := false
+	st.refuse = func(op, _ string) (int, string, string) {
+		if op == "DELETE" && puts { // of the object that is there
+			cancel()
+		}
+		puts = puts || op == "PUT"
+		return 0, "", ""
+	}
+	if _, err := newSource(t, quick(st.client())).Open(ctx, claim("in")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Open: %v", err)
+	}
+	if left := st.keys(); !puts || len(left) != 0 {
+		t.Errorf("the probe left %q", left)
+	}
+}
+
 // TestNothingIsOverwritten: also where the target comes into being between the look and the copy.
 func TestNothingIsOverwritten(t *testing.T) {
 	t.Parallel()

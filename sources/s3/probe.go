@@ -69,15 +69,22 @@ func (s *Source) refuses(ctx context.Context, key string) (bool, error) {
 	return false, err
 }
 
+// refusesExisting asks the same of an object that there is. It removes that, whatever happens: only a process that dies here leaves it behind, empty and
+// never taken for a message.
 func (s *Source) refusesExisting(ctx context.Context, key string) (honest bool, err error) {
 	once, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err := s.Client.PutObject(once, &s3.PutObjectInput{Bucket: &s.Bucket, Key: &key, Body: bytes.NewReader(nil)}); err != nil {
+	_, err = s.Client.PutObject(once, &s3.PutObjectInput{Bucket: &s.Bucket, Key: &key, Body: bytes.NewReader(nil)})
+	if hasCode(err, "AccessDenied") {
 		return false, call{right: "s3:PutObject", bucket: s.Bucket, key: key}.fail(err)
 	}
-	honest, err = s.refuses(ctx, key)
-	if honest || err != nil {
-		err = errors.Join(err, s.remove(ctx, s.Bucket, key, nil))
+	defer func() { // also when the answer was lost
+		if rerr := s.remove(context.WithoutCancel(ctx), s.Bucket, key, nil); !errors.Is(rerr, fs.ErrNotExist) && err == nil {
+			err = rerr
+		}
+	}()
+	if err != nil {
+		return false, call{right: "s3:PutObject", bucket: s.Bucket, key: key}.fail(err)
 	}
-	return honest, err
+	return s.refuses(ctx, key)
 }

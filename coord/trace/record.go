@@ -12,7 +12,6 @@ import (
 // Recorder makes lines of the steps of one machine. Its zero value is ready; it is not safe for concurrent use.
 type Recorder struct {
 	last    coord.Projection
-	trusted int64
 	began   bool
 	asked   map[uint64][]string // keys of requests that are unanswered
 }

@@ -11,9 +11,9 @@ import (
 
 // Recorder makes lines of the steps of one machine. Its zero value is ready; it is not safe for concurrent use.
 type Recorder struct {
-	last    coord.Projection
-	began   bool
-	asked   map[uint64][]string // keys of requests that are unanswered
+	last  coord.Projection
+	began bool
+	asked map[uint64][]string // keys of requests that are unanswered
 }
 
 // Step is the line for a step that was taken at a moment of the trace's clock; ok is false for one that did nothing and changed nothing.

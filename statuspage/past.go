@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxPast is how many of the last changes are shown, and maxNamed how many names each part of one.
-	maxPast, maxNamed = 20, 4
+	// maxPast is how many of the last changes are shown, maxParts how many parts of each, and maxNamed how many names of each part.
+	maxPast, maxParts, maxNamed = 20, 8, 4
 	// pastEvery is the time between two looks at the history of a group that has no new generation: operators write it too.
 	pastEvery = 5 * time.Second
 )
@@ -23,7 +23,7 @@ type past struct {
 	Detail     string `json:"detail,omitempty"`
 	Generation int64  `json:"generation,omitempty,string"`
 	Parts      []part `json:"parts,omitempty"`
-	More       int    `json:"more,omitempty"` // resources or nodes that the history left out
+	More       int    `json:"more,omitempty"` // resources or nodes that are left out, by the history or here
 }
 
 // part is what one past change did to some resources or nodes alike.
@@ -71,6 +71,10 @@ func (p *past) add(l admin.Record) {
 	}
 	at := part{Nodes: l.Resource == "", From: l.From, To: l.To}
 	if n := len(p.Parts); n == 0 || p.Parts[n-1].Nodes != at.Nodes || p.Parts[n-1].From != at.From || p.Parts[n-1].To != at.To {
+		if n == maxParts {
+			p.More++
+			return
+		}
 		p.Parts = append(p.Parts, at)
 	}
 	last := &p.Parts[len(p.Parts)-1]

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type rabbitDoctor struct {
 	config  rabbitmq.Config // with URLs of the management API
 	managed bool            // it answered
+	version string          // that it told
 }
 
 // broker connects to each host, and asks the management API.
@@ -38,6 +40,7 @@ func (r *rabbitDoctor) broker(ctx context.Context, d *doctor) {
 			Version string `json:"rabbitmq_version"`
 		}
 		err := r.get(ctx, "/api/overview", &overview)
+		r.version = overview.Version
 		return overview.Version, err
 	})
 }
@@ -157,7 +160,7 @@ func (r *rabbitDoctor) queue(ctx context.Context, d *doctor, check, name string,
 	}
 	warn(q.Consumers > 0, "end it, unless it is a node of this group: two groups on one queue take messages from each other", "it is read by somebody already")
 	dead := q.rule("dead-letter-exchange") != nil
-	limit := q.limit()
+	limit := q.limit(r.version)
 	warn(limit > 0 && !dead, "set dead-letter-exchange by a policy, or give up messages earlier: --attempts with --on-failure move:QUEUE",
 		"the broker drops a message that was returned %d times, since there is no dead-letter exchange", limit)
 	warn(q.rule("message-ttl") != nil && !dead, "take message-ttl away, or set dead-letter-exchange", "the broker drops messages that waited longer than message-ttl")
@@ -167,12 +170,15 @@ func (r *rabbitDoctor) queue(ctx context.Context, d *doctor, check, name string,
 	warn(q.rule("expires") != nil, "take expires away", "the broker deletes the queue when nobody reads it for a while")
 }
 
-// limit is how often a message may be returned; 0: for ever, or nobody knows.
-func (q *brokerQueue) limit() int {
+// limit is how often a message may be returned; 0: for ever, or nobody knows. The API tells it only a while after the queue was made.
+func (q *brokerQueue) limit(version string) int {
 	for _, v := range []any{q.Limit, q.rule("delivery-limit")} {
 		if n, ok := v.(float64); ok && n > 0 {
 			return int(n)
 		}
+	}
+	if major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0]); q.Type == "quorum" && q.Limit == nil && err == nil && major >= 4 {
+		return 20 // the default from 4.0 on
 	}
 	return 0
 }

@@ -15,6 +15,7 @@ source_drivers() {
 
 if need_servers; then
 	source_drivers
+	gotest "sources: doctor over each, and the examples" -timeout 10m -parallel 6 ./integration/cli ./examples/sqsfifo ./examples/s3prefixes ./examples/sftppoller -skip "^TestStore"
 	gotest "sources: files under faults, directories, FTP, SFTP and S3 over Redis" -timeout 12h -parallel 6 ./integration/files -seed="$SEED" ${SOAK:+-soak}
 	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else

@@ -165,8 +165,8 @@ func TestRebalanceIsToldWithItsMoves(t *testing.T) {
 		if !ok || !slices.Equal(share.Share.Causes, []string{"join"}) || len(share.Share.Gained) != 1 || share.Share.Generation != plan.Generation {
 			t.Errorf("the share was told as %+v", share.Share)
 		}
-		if h[1].refused != 1 || h[1].claims != 2 {
-			t.Errorf("%d of %d claims refused, want 1 of 2: the resource was still held", h[1].refused, h[1].claims)
+		if h[1].refused > 1 || h[1].claims != h[1].refused+1 { // one is, if it comes before the release
+			t.Errorf("%d of %d claims refused, want all but one, and at most one", h[1].refused, h[1].claims)
 		}
 		claimed, _ := h[1].event(KindClaimed)
 		if claimed.Waited > time.Second {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -63,7 +64,7 @@ type set struct {
 }
 
 func newSet(kvs ...attribute.KeyValue) set {
-	o := metric.WithAttributeSet(attribute.NewSet(kvs...))
+	o := metric.WithAttributeSet(attribute.NewSet(slices.Clone(kvs)...)) // which it sorts in place
 	return set{add: []metric.AddOption{o}, record: []metric.RecordOption{o}}
 }
 

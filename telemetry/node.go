@@ -75,7 +75,7 @@ func (t *telemetry) observe(g *group.Group, o metric.Observer, client attribute.
 	show(nodeReady, yes(g.Ready() == nil), node)
 	show(nodeLeading, yes(s.Leading), node)
 	if s.Leading {
-		all := metric.WithAttributeSet(attribute.NewSet(t.base...))
+		all := metric.WithAttributeSet(attribute.NewSet(slices.Clone(t.base)...))
 		show(groupMembers, float64(s.Members), all)
 		show(groupUnplaced, float64(s.Unplaced), all)
 		show(groupPending, float64(s.Pending), all)

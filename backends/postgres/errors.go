@@ -34,6 +34,7 @@ const (
 	undefinedTable  = "42P01"
 	tooMany         = "53300"
 	inRecovery      = "55000"
+	cancelled       = "57014" // also by the statement's time limit
 	shutDown        = "57P01"
 	crashed         = "57P02"
 	startingUp      = "57P03"

@@ -72,20 +72,26 @@ func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f fu
 	if err == nil {
 		return nil
 	}
-	if how == begin && !certain(answered == of-1, err) {
+	if how == begin && !certain(of-answered, err) {
 		err = fmt.Errorf("%w: %w", backends.ErrUnknown, err)
 	}
 	return s.rollback(c, err)
 }
 
-// certain tells whether the error of a batch that ends with a COMMIT says that nothing was committed. last: only the answer to the COMMIT is missing.
-func certain(last bool, err error) bool {
+// certain tells whether the error of a batch that ends with a COMMIT says that nothing was committed. missing is how many statements have no
+// answer.
+func certain(missing int, err error) bool {
 	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		// The server ended the connection at the commit: perhaps while it waited for a standby, and then it has committed.
-		return !last || e.SeverityUnlocalized == "ERROR" || e.Code == fellSilent
+	if !errors.As(err, &e) {
+		return pgconn.SafeToRetry(err) && !sqlstore.IsRefused(err)
 	}
-	return pgconn.SafeToRetry(err) && !sqlstore.IsRefused(err)
+	switch missing {
+	case 0: // the connection was ended, or a late cancellation came, behind the COMMIT
+		return false
+	case 1: // at the commit: where the server ended the connection, or cancelled the statement, it may have waited for a standby, or have been done
+		return e.SeverityUnlocalized == "ERROR" && e.Code != cancelled || e.Code == fellSilent
+	}
+	return true
 }
 
 // rollback ends what is left of a transaction, so that the connection can be used again; where that fails it is closed.

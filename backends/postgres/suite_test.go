@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, testserver.Leftovers()...)
 }
 
 func TestContractOnPostgres15(t *testing.T) { t.Parallel(); contract(t, 15) }

@@ -16,7 +16,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leftovers()...) }
 
 func TestContractOnRedis(t *testing.T) { contract(t, testserver.Redis) }
 

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// The proxy's toxics may hang when their connection is closed: none of the store's goroutines.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+	goleak.VerifyTestMain(m, testserver.Leftovers()...)
 }
 
 const tick = testserver.ZooKeeperTick

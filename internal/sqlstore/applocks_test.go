@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, testserver.Leftovers()...) }
 
 // The contract over a database that has application locks and conditional statements, but no SELECT that locks rows, as package sqlserver uses it. It is
 // played here by PostgreSQL, whose statements see row versions, with a Base as small as one can be.

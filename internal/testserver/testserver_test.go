@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "echo" {
 		os.Exit(echo(os.Args[2]))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, Leftovers()...)
 }
 
 // echo is a server that sends back each line.

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	consoles.end()
 	servers.End()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := goleak.Find(testserver.Leftovers()...); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

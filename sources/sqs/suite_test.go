@@ -11,7 +11,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/sources/sqs/sqstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, leftovers...) }
 
 func TestSuite(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func (m *Machine) record(pub *publication) []byte {
 	if !m.cfg.History || len(pub.nodes) == 0 {
 		return nil
 	}
-	moves := m.movesOf(pub)
+	moves := m.recordedMoves(pub.plan)
 	if len(moves) == 0 && m.cfg.Mode == GlobalBarrier {
 		return nil
 	}
@@ -94,36 +94,17 @@ func (m *Machine) record(pub *publication) []byte {
 	})
 }
 
-// movesOf are the resources whose node is to be another one.
-func (m *Machine) movesOf(pub *publication) []Moved {
-	was, now := map[string]string{}, map[string]string{}
-	for _, node := range pub.nodes { // the shares of others stay
-		for _, r := range m.lead.entries[node].value.Share {
-			was[r] = node
-		}
-		for _, r := range pub.plan.shares[node] {
-			now[r] = node
-		}
-	}
+// recordedMoves are the moves of a plan, those of one way and reason together.
+func (m *Machine) recordedMoves(p *plan) []Moved {
 	type way struct {
 		from, to string
 		why      MoveReason
 	}
 	ways := map[way][]string{}
-	add := func(r, from, to string) {
-		w := way{from, to, m.moveReason(pub.plan, r, from, to)}
-		ways[w] = append(ways[w], r)
-	}
-	for r, from := range was { // into a map
-		if to := now[r]; to != from {
-			add(r, from, to)
-		}
-	}
-	for r, to := range now { // into a map
-		if _, had := was[r]; !had {
-			add(r, "", to)
-		}
-	}
+	m.eachMove(p, func(mv Move) {
+		w := way{mv.From, mv.To, mv.Reason}
+		ways[w] = append(ways[w], mv.Resource)
+	})
 	var moves []Moved
 	for w, resources := range ways { // sorted below
 		slices.Sort(resources)

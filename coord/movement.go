@@ -83,10 +83,20 @@ func (r *ShareReport) String() string {
 	return fmt.Sprintf("+%d-%d", len(r.Gained), len(r.Lost))
 }
 
-// movement finds what a plan moves: a resource that stays idle or comes from nobody is a move too. The entries are still those of before.
+// movement reports what a plan moves.
 func (m *Machine) movement(p *plan, gen int64) *PlanReport {
+	rep := &PlanReport{Epoch: m.lead.epoch, Generation: gen, Causes: p.causes, Pending: p.pending, began: m.now}
+	m.eachMove(p, func(mv Move) {
+		if rep.Moved++; len(rep.Moves) < maxMoves {
+			rep.Moves = append(rep.Moves, mv)
+		}
+	})
+	return rep
+}
+
+// eachMove finds what a plan moves: a resource that stays idle or comes from nobody is a move too. The entries are still those of before.
+func (m *Machine) eachMove(p *plan, each func(Move)) {
 	l := &m.lead
-	rep := &PlanReport{Epoch: l.epoch, Generation: gen, Causes: p.causes, Pending: p.pending, began: m.now}
 	from, stays := map[string]string{}, map[string]int{}
 	nodes := sortedKeys(l.entries)
 	for _, node := range nodes {
@@ -101,16 +111,14 @@ func (m *Machine) movement(p *plan, gen int64) *PlanReport {
 			}
 		}
 	}
-	add := func(r, to string) {
-		if rep.Moved++; len(rep.Moves) < maxMoves {
-			rep.Moves = append(rep.Moves, Move{Resource: r, From: from[r], To: to, Reason: m.moveReason(p, r, from[r], to)})
-		}
+	move := func(r, to string) {
+		each(Move{Resource: r, From: from[r], To: to, Reason: m.moveReason(p, r, from[r], to)})
 		delete(from, r)
 	}
 	for _, node := range sortedKeys(p.shares) {
 		if share := p.shares[node]; p.reserved[node] == 0 {
 			for _, r := range share[min(stays[node], len(share)):] { // what stays comes first
-				add(r, node)
+				move(r, node)
 			}
 		}
 	}
@@ -120,11 +128,10 @@ func (m *Machine) movement(p *plan, gen int64) *PlanReport {
 		}
 		for _, r := range l.entries[node].value.Share {
 			if from[r] == node {
-				add(r, "")
+				move(r, "")
 			}
 		}
 	}
-	return rep
 }
 
 // moveReason looks for the one reason that would have been enough.

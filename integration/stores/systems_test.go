@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
@@ -27,25 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		code = leaks(20 * time.Second)
-	}
-	os.Exit(code)
-}
-
-// leaks waits for goroutines to end that were left: clients of servers that were cut off give up only when a dial has timed out.
-func leaks(patience time.Duration) int {
-	for end := time.Now().Add(patience); ; {
-		err := goleak.Find(testserver.Leftovers()...)
-		if err == nil {
-			return 0
-		}
-		if time.Now().After(end) {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
+	os.Exit(testserver.ExitCode(m.Run(), 20*time.Second))
 }
 
 // system is a store's server, or whatever takes its place, for one test.

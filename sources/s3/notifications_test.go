@@ -265,9 +265,9 @@ func TestObjectsThatAreNotAsTold(t *testing.T) {
 	}
 }
 
-// TestNothingIsSettledAfterClose: a deletion that is under way is waited for, but not longer than the caller wants to.
-func TestNothingIsSettledAfterClose(t *testing.T) {
-	t.Parallel()
+// inHand is one object whose notification is in hand.
+func inHand(t *testing.T) (*stub, *memory.Source, sources.Reader, []*rebalancer.Message) {
+	t.Helper()
 	st, queues := newStub(t), memory.New()
 	t.Cleanup(func() { _ = queues.Close() })
 	n := notifications(t, NotificationsConfig{Queues: queues, Client: st.client(), Bucket: "bkt", OnSuccess: pickup.Delete()})
@@ -278,7 +278,13 @@ func TestNothingIsSettledAfterClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ms := readertest.Fetch(t, r, 1)
+	return st, queues, r, readertest.Fetch(t, r, 1)
+}
+
+// TestNothingIsSettledAfterClose: a deletion that is under way is waited for, but not longer than the caller wants to.
+func TestNothingIsSettledAfterClose(t *testing.T) {
+	t.Parallel()
+	st, _, r, ms := inHand(t)
 	began, end, settled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	st.set(func() {
 		st.refuse = func(op, _ string) (int, string, string) {
@@ -331,17 +337,7 @@ func TestUnreadableWithoutDeadLetters(t *testing.T) {
 // TestSettlementThatFails: of the object or of its notification; either is passed again.
 func TestSettlementThatFails(t *testing.T) {
 	t.Parallel()
-	st, queues := newStub(t), memory.New()
-	t.Cleanup(func() { _ = queues.Close() })
-	n := notifications(t, NotificationsConfig{Queues: queues, Client: st.client(), Bucket: "bkt", OnSuccess: pickup.Delete()})
-	if err := queues.Send("q", created("a", st.put("a", "x"))); err != nil {
-		t.Fatal(err)
-	}
-	r, err := n.Open(t.Context(), claim("q"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ms := readertest.Fetch(t, r, 1)
+	st, queues, r, ms := inHand(t)
 	st.set(func() {
 		st.refuse = func(op, _ string) (int, string, string) { return 403, "AccessDenied", "" }
 	})

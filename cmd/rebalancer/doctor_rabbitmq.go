@@ -170,15 +170,21 @@ func (r *rabbitDoctor) queue(ctx context.Context, d *doctor, check, name string,
 	warn(q.rule("expires") != nil, "take expires away", "the broker deletes the queue when nobody reads it for a while")
 }
 
-// limit is how often a message may be returned; 0: for ever, or nobody knows. The API tells it only a while after the queue was made.
+// limit is how often a message may be returned: the lowest of what is set; 0: for ever, or nobody knows. The API tells it only a while after the
+// queue was made.
 func (q *brokerQueue) limit(version string) int {
-	for _, v := range []any{q.Limit, q.rule("delivery-limit")} {
-		if n, ok := v.(float64); ok && n > 0 {
-			return int(n)
+	if q.Limit != nil {
+		n, _ := q.Limit.(float64) // or "unlimited"
+		return max(int(n), 0)
+	}
+	limit := 0
+	for _, v := range []any{q.Arguments["x-delivery-limit"], q.Policy["delivery-limit"]} {
+		if n, ok := v.(float64); ok && n > 0 && (limit == 0 || int(n) < limit) {
+			limit = int(n)
 		}
 	}
-	if major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0]); q.Type == "quorum" && q.Limit == nil && err == nil && major >= 4 {
+	if major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0]); limit == 0 && q.Type == "quorum" && err == nil && major >= 4 {
 		return 20 // the default from 4.0 on
 	}
-	return 0
+	return limit
 }

@@ -27,6 +27,7 @@ func TestCertain(t *testing.T) {
 		"the COMMIT was cancelled, perhaps when it was done":      {1, says("ERROR", cancelled), false},
 		"the server stopped behind the answer to the COMMIT":      {0, says("FATAL", shutDown), false},
 		"a late cancellation came behind the answer to it":        {0, says("ERROR", cancelled), false},
+		"the connection was closed before":                        {3, errUnsent, true},
 		"the connection broke":                                    {3, io.ErrUnexpectedEOF, false},
 		"the connection broke behind the answer to the COMMIT":    {0, io.ErrUnexpectedEOF, false},
 		"the time was over, and nobody knows how far it had come": {3, context.DeadlineExceeded, false},

@@ -246,5 +246,5 @@ func (l *line) close() {
 func brokenPipe(err error) bool {
 	var n net.Error
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE) || errors.As(err, &n) || pgconn.SafeToRetry(err)
+		errors.Is(err, syscall.EPIPE) || errors.As(err, &n) || pgconn.SafeToRetry(err) || errors.Is(err, errUnsent)
 }

@@ -5,6 +5,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,6 +162,41 @@ func TestUnknownOutcome(t *testing.T) {
 		r, err := session(t, direct, "", time.Minute).Read(t.Context(), backends.ReadRequest{Keys: []string{"l"}})
 		return err == nil && len(r.Entries) == 1
 	})
+}
+
+// So it is when the connection breaks while the answer to the commit is awaited: the commit is not tried again, as one that never was.
+func TestConnectionBreaksBehindTheCommit(t *testing.T) {
+	t.Parallel()
+	p := testserver.StartPostgres(t, 15)
+	for _, how := range []string{"broken", "refused from then on"} {
+		link := testserver.Proxy(t, p.Addr())
+		s := openStore(t, p.URLAt(link.Addr(), "postgres", ""), Schema(newSchema()), CreateSchema())
+		h := session(t, s, "n", time.Minute)
+		must(t, h, claim("k"))
+		direct := session(t, openStore(t, p.URL("postgres", ""), Schema(s.schema)), "", time.Minute)
+		var once sync.Once
+		deaf := func() { once.Do(link.Deaf) }
+		s.beforeCommit.Store(&deaf)
+		var rs []backends.Result
+		var err error
+		called := make(chan struct{})
+		go func() {
+			defer close(called)
+			rs, err = commit(t.Context(), h, claim("l"))
+		}()
+		eventually(t, "it was applied", func() bool {
+			r, err := direct.Read(t.Context(), backends.ReadRequest{Keys: []string{"l"}})
+			return err == nil && len(r.Entries) == 1
+		})
+		if how == "broken" {
+			link.Heal()
+		} else {
+			link.Cut()
+		}
+		if <-called; err != nil || !errors.Is(rs[0].Err, backends.ErrUnknown) {
+			t.Errorf("%s: a commit whose answer is lost: %v, %v", how, rs, err)
+		}
+	}
 }
 
 // A renewal is one round trip and a commit two, however many keys and transactions they have.

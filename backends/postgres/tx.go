@@ -83,7 +83,7 @@ func (s *Store) transact(ctx context.Context, c *pgconn.PgConn, how string, f fu
 func certain(missing int, err error) bool {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
-		return pgconn.SafeToRetry(err) && !sqlstore.IsRefused(err)
+		return errors.Is(err, errUnsent)
 	}
 	switch missing {
 	case 0: // the connection was ended, or a late cancellation came, behind the COMMIT

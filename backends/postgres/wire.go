@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,8 +47,14 @@ func send(ctx context.Context, c *pgconn.PgConn, k *known, d *sqlstore.Dialect, 
 		}
 		names = append(names, "")
 	}
+	if c.IsClosed() { // not left to pgconn.SafeToRetry, which also says so of connections that break while the answers are read
+		return 0, errUnsent
+	}
 	return receive(c.ExecBatch(ctx, &batch), k, names, ss)
 }
+
+// errUnsent says that nothing was sent.
+var errUnsent = errors.New("the connection is closed, and nothing was sent")
 
 // receive reads the answers.
 func receive(results *pgconn.MultiResultReader, k *known, names []string, ss []sqlstore.Statement) (answered int, err error) {

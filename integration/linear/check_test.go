@@ -4,6 +4,7 @@ package linear
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,9 @@ func (h *history) check(t *testing.T, r rules) {
 	for _, p := range v.illegal {
 		t.Errorf("NOT LINEARIZABLE: %s\n%s", p.name, explain(p))
 	}
+	if len(v.illegal) > 0 {
+		h.keep(t)
+	}
 	n, calls := map[outcome]int{}, map[what]int{}
 	for _, e := range h.events {
 		calls[e.Kind]++
@@ -72,6 +76,26 @@ func (h *history) check(t *testing.T, r rules) {
 	if n[done] < 10 || n[conflict] == 0 || calls[read] < 5 {
 		t.Error("a history that shows nothing")
 	}
+}
+
+// keep writes a history that has no explanation to a file, and shows the commits that are said to have changed nothing: one of them may have.
+func (h *history) keep(t *testing.T) {
+	f, err := os.CreateTemp("", "history-*.ndjson")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	out := newLines(f)
+	for _, e := range h.events {
+		out.note(e)
+		if e.Kind == committed && e.Outcome == nothingDone {
+			t.Logf("%.3f–%.3f ms: client %d: nothing was committed: %s", float64(e.Call)/1e6, float64(e.Return)/1e6, e.Client, e.Why)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("the history is in %s", f.Name())
 }
 
 // explain shows how far the longest explanation goes, and what does not fit behind it.

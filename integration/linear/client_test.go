@@ -208,7 +208,7 @@ func (c *client) commit(s backends.Session) {
 		r, err := s.Commit(ctx, backends.CommitRequest{Incarnation: c.incarnation, Txns: txns})
 		e.Outcome, e.Stamp = outcomeOf(err, nothingDone), r.Stamp
 		if err != nil {
-			e.Outcome = nothingDone
+			e.Outcome, e.Why = nothingDone, err.Error()
 		}
 		for _, one := range r.Results {
 			e.Results = append(e.Results, result{outcomeOf(one.Err, unknown), one.Versions})

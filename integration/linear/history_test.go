@@ -30,6 +30,7 @@ type event struct {
 	Txns        []backends.Txn
 
 	Outcome outcome
+	Why     string `json:",omitempty"` // the error of a commit of which nothing was applied
 	Stamp   backends.Stamp
 	TTL     int64 // ns; of an open
 	Results []result

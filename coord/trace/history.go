@@ -184,6 +184,9 @@ func (t *txn) arrival() Step {
 		Epoch: e.Epoch, Generation: e.Generation, Open: e.Open, Grace: t.Grace, Share: keyForms(e.Share),
 		Stopped: e.Stopped, Leaving: e.Leaving, Declined: keyForms(e.Declined), Sent: t.req.sent, Answered: t.req.answered,
 	}
+	if t.unsaid {
+		s.Answered = 0
+	}
 	switch t.do {
 	case DoClaim, DoRelease:
 		s.Resource = claimOf(t.key)

@@ -21,6 +21,7 @@ type txn struct {
 	key      string
 	ok       bool             // it is known to have been applied
 	perhaps  bool             // it may have been
+	unsaid   bool             // the answer did not say how it ended: it may be carried out later
 	placed   bool             // it was put into the history
 	placing  bool             // that is under way
 	late     bool             // nobody was told that it was applied, and it was found too late
@@ -107,6 +108,7 @@ func answered(all map[reqKey]*request, l *Line, n int) error {
 // outcome takes over how the transaction ended.
 func (t *txn) outcome(r Result) {
 	t.ok, t.perhaps = r.Code == codeOK, r.Code == codeUnknown
+	t.unsaid = t.perhaps
 	if t.ok {
 		t.versions = map[string]int64{}
 		for _, v := range r.Versions {

@@ -51,3 +51,23 @@ func TestLinesThatDoNotBelongTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownOutcomeMayComeLater: a transaction of which the answer does not say how it ended may be carried out after that answer.
+func TestUnknownOutcomeMayComeLater(t *testing.T) {
+	t.Parallel()
+	campaign := Act{Name: "Commit", Req: 1, Session: "s", Txns: []Txn{{Puts: []Entry{{Key: coord.LeaderKey, Bound: true}}}}}
+	h, err := Explain([]Line{
+		{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{campaign}},
+		{Node: "n", Proc: "p", Event: Act{Name: "Committed", Req: 1, Code: codeOK, Results: []Result{{Code: codeUnknown}}}, Actions: []Act{{Name: "Read", Req: 2}}},
+		{Node: "n", Proc: "p", Event: Act{Name: "ReadDone", Req: 2, Code: codeOK, Seen: []Entry{{Key: coord.LeaderKey, Version: 7, Session: "s"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range h.Steps {
+		if s.Do == DoCampaign && s.Version == 7 && s.Sent == 1 && s.Line == 3 && s.Answered == 0 {
+			return
+		}
+	}
+	t.Errorf("%+v", h.Steps)
+}

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -28,9 +29,9 @@ type followState struct {
 	ledUntil Time // when the own last term ended
 
 	// blocked are claims that others hold, with the moment at which that can end; 0: not known.
-	blocked  map[string]Time
-	rotation int // which of them are watched next
-	unseen   int // how many of them are to be looked at for the last hint: it does not say which one it means
+	blocked   map[string]Time
+	watchedTo string // the last of them that was looked at: the next ones come after it
+	unseen    int    // how many of them are to be looked at for the last hint: it does not say which one it means
 }
 
 func (f *followState) reset() { *f = followState{blocked: map[string]Time{}} }
@@ -227,16 +228,20 @@ func (m *Machine) leaderSeen(sent Time, k KeyState) {
 // stagger spreads the campaigns of several nodes.
 func (m *Machine) stagger() Duration { return min(100*millisecond, m.sess.ttl/50) }
 
-// watched are claims that this node waits for, at most n, taking turns.
+// watched are claims that this node waits for, at most n, taking turns. The turn is kept by name, since others of them come free meanwhile.
 func (m *Machine) watched(n int) []string {
 	f := &m.follow
 	names := sortedKeys(f.blocked)
 	if len(names) <= n {
 		return names
 	}
-	from := f.rotation % len(names)
-	f.rotation = (from + n) % len(names)
-	return append(names[from:], names[:from]...)[:n]
+	from, found := slices.BinarySearch(names, f.watchedTo)
+	if found {
+		from++
+	}
+	names = append(names[from:], names[:from]...)[:n]
+	f.watchedTo = names[n-1]
+	return names
 }
 
 func claimKeys(names []string) []string {

@@ -45,6 +45,9 @@ func trickle(t *testing.T, moved int) {
 		}
 		if last := hs[0].lastSettled; last.After(left) { // else it had worked all its messages before
 			idle = append(idle, hs[1].firstFetch.Sub(last))
+			if idle[len(idle)-1] > maxTrips*latency+timers {
+				f.tell(t, hs, left)
+			}
 		}
 	}
 	slices.Sort(idle)
@@ -56,4 +59,18 @@ func trickle(t *testing.T, moved int) {
 	}
 	f.end()
 	f.noWholeGroup()
+}
+
+// tell shows how a resource moved, and what its two owners asked the store meanwhile.
+func (f *fleet) tell(t *testing.T, hs []hold, left time.Time) {
+	t.Helper()
+	at := func(m time.Time) time.Duration { return m.Sub(left) }
+	t.Logf("%s, whose messages take %v: last settled %v after the leave, closed %v, fetched by the next %v", hs[0].resource, f.pace(hs[0].resource),
+		at(hs[0].lastSettled), at(hs[0].closed), at(hs[1].firstFetch))
+	for _, c := range f.calls.since(hs[0].lastSettled.Add(-100 * time.Millisecond)) {
+		if c.from.After(hs[1].firstFetch) {
+			break
+		}
+		t.Logf("  %v: %s: %s of %d keys", at(c.from), c.node, c.kind, len(c.keys))
+	}
 }

@@ -86,9 +86,10 @@ type put struct {
 // sight is what somebody was told about a key.
 type sight struct {
 	key     int
-	writer  int   // -1: the answer does not say
-	session int   // -1: the answer does not say
-	version int64 // 0: the key is absent
+	writer  int      // -1: the answer does not say
+	session int      // -1: the answer does not say
+	version int64    // 0: the key is absent
+	over    sessions // whose end may have been seen before the end of transactions that began before it
 }
 
 var model = porcupine.Model{
@@ -214,6 +215,9 @@ func (s *state) allSeen(all []sight) bool {
 // seen tells whether a key is as somebody was told, and learns its version from that.
 func (s *state) seen(o sight) bool {
 	e := &s.keys[o.key]
+	if o.version == 0 && e.session != 0 && o.over.has(e.session) {
+		return true
+	}
 	if o.version == 0 || e.writer == 0 {
 		return o.version == 0 && e.writer == 0
 	}

@@ -25,7 +25,9 @@ type rules struct {
 	proofs bool          // a supersede ends sessions whose process was killed
 	// givesUp: the driver may call a session lost that was not renewed for its TTL, although the server has not ended it yet. What is bound to it stays until then.
 	givesUp bool
-	whole   bool // for split: make one part of all keys
+	// ahead: reads may see a session's end before a transaction that began before it is done, and counts the session as living.
+	ahead bool
+	whole bool // for split: make one part of all keys
 }
 
 // part is what is checked at one time: some keys with the sessions that write them, or the incarnation.
@@ -238,6 +240,17 @@ func (t *translation) toUsers(session string, call, ret int64, op *operation) {
 			t.add(p, call, ret, op)
 		}
 	}
+}
+
+// over are the sessions that may have ended by themselves by a moment.
+func (t *translation) over(at int64) sessions {
+	var all sessions
+	for _, s := range t.sessions {
+		if s.first <= at {
+			all.add(s.number)
+		}
+	}
+	return all
 }
 
 // found adds that the data was found to be of an incarnation.

@@ -120,7 +120,7 @@ func startSQLite(t *testing.T) (recording, rules) {
 	return func(t *testing.T, group string, rnd *rand.Rand) *history {
 		t.Helper()
 		return recordProcesses(t, path, group, rnd)
-	}, rules{exact: true, slack: slack, proofs: true}
+	}, rules{exact: true, slack: slack, proofs: true, ahead: true}
 }
 
 func recordProcesses(t *testing.T, path, group string, rnd *rand.Rand) *history {

@@ -192,6 +192,20 @@ func TestModel(t *testing.T) {
 		{"closing ends it at once", exact,
 			func(s *script) { s.put(2, 3, "s1 k=a!/5").session(4, 7, closed, "s1").read(5, 6, "k=a/5@s1") },
 			func(s *script) { s.put(2, 3, "s1 k=a!/5").session(4, 5, closed, "s1").read(6, 7, "k=a/5@s1") }},
+		{"an end is seen by all at one moment", exact,
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(50, 51, "s2", done).put(90, 102, "s2 k=b!/6 if k=5").read(100, 101, "k=a/5@s1").read(103, 104, "k=b/6@s2")
+			},
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(50, 51, "s2", done).put(90, 110, "s2 k=b!/6 if k=5").read(103, 104, "k").read(111, 112, "k=b/6@s2")
+			}},
+		{"but for transactions that began before it, where that is so", rules{ahead: true},
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(50, 51, "s2", done).put(90, 110, "s2 k=b!/6 if k=5").read(103, 104, "k").read(111, 112, "k=b/6@s2")
+			},
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(50, 51, "s2", done).put(90, 110, "s2 k=b!/6 if k=5").read(95, 96, "k").read(111, 112, "k=b/6@s2")
+			}},
 		{"what is not bound stays", exact,
 			func(s *script) { s.put(2, 3, "s1 k=a/5").session(4, 5, closed, "s1").read(6, 7, "k=a/5") },
 			func(s *script) { s.put(2, 3, "s1 k=a/5").session(4, 5, closed, "s1").read(6, 7, "k") }},

@@ -134,7 +134,7 @@ func postgresOn(version int) func(t *testing.T) *system {
 	return func(t *testing.T) *system {
 		s := testserver.StartPostgres(t, version)
 		return &system{
-			rules: rules{exact: true, slack: slack}, ttl: 1500 * time.Millisecond, addr: s.Addr(),
+			rules: rules{exact: true, slack: slack, ahead: true}, ttl: 1500 * time.Millisecond, addr: s.Addr(),
 			open: func(t *testing.T, addr string) backends.Store {
 				return must(t)(postgres.Open(s.URLAt(addr, "postgres", ""), postgres.CreateSchema()))
 			},

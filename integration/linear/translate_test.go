@@ -101,6 +101,9 @@ func (t *translation) supersede(e event, s *life, op *operation) {
 func (t *translation) sights(e event) {
 	for _, key := range e.Keys {
 		o := sight{key: t.local[key]}
+		if t.ahead {
+			o.over = t.over(e.Return)
+		}
 		if state, ok := e.States[key]; ok {
 			o.version, o.writer, o.session = state.Version, -1, t.numberOf(state.Session)
 		}

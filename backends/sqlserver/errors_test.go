@@ -154,3 +154,29 @@ func TestOpenRefusesWhatCannotWork(t *testing.T) {
 		wants(t, err, true, "1 to 128")
 	}
 }
+
+// TestOutcomeOfCommits: what says that nothing was applied, and what leaves it open.
+func TestOutcomeOfCommits(t *testing.T) {
+	t.Parallel()
+	victim := mssql.Error{Number: deadlock, Class: 13}
+	for _, c := range []struct {
+		what    string
+		err     error
+		more    bool
+		unknown bool
+	}{
+		{"it was applied", nil, true, false},
+		{"the record is another one, so nothing was carried out", sqlstore.ErrRecord, true, false},
+		{"the server refused it", victim, false, false},
+		{"one of our statements refused it", sqlstore.Refuse(errors.New("no")), false, false},
+		{"the server refused it, or what was asked behind it", victim, true, true},
+		{"an answer behind it could not be read", sqlstore.Refuse(errors.New("no")), true, true},
+		{"the connection broke", io.ErrUnexpectedEOF, false, true},
+		{"the server ended the connection", mssql.Error{Number: 596, Class: fatalClass}, false, true},
+		{"the time was over", context.DeadlineExceeded, false, true},
+	} {
+		if got := outcome(c.err, c.more); errors.Is(got, backends.ErrUnknown) != c.unknown || (got == nil) != (c.err == nil) {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+}

@@ -144,7 +144,7 @@ func (x *transaction) atOnce(ctx context.Context, ss []sqlstore.Statement) error
 	if !x.sent.commit() {
 		return ctx.Err()
 	}
-	return x.outcome(b.send(ctx, x.c))
+	return outcome(b.send(ctx, x.c), writes < len(ss))
 }
 
 // end commits.
@@ -159,12 +159,13 @@ func (x *transaction) end(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	_, err := x.c.ExecContext(ctx, commit)
-	return x.outcome(err)
+	return outcome(err, false)
 }
 
-// outcome of a call that ends with a commit: only an error that the server itself reports says that nothing was applied.
-func (x *transaction) outcome(err error) error {
-	if err == nil || errors.Is(err, sqlstore.ErrRecord) || sqlstore.IsRefused(err) || fromServer(err) {
+// outcome of a call with a commit: only an error that the server itself reports, or one of the own statements, says that nothing was applied, and
+// not even those where more was asked behind the commit.
+func outcome(err error, more bool) error {
+	if err == nil || errors.Is(err, sqlstore.ErrRecord) || !more && (sqlstore.IsRefused(err) || fromServer(err)) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", backends.ErrUnknown, err)

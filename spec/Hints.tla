@@ -137,7 +137,11 @@ Proto == \/ CHinted \/ CRenew \/ Gather \/ Publish
          \/ \E q \in creqs : ClaimArrives(q)
 Next  == Proto \/ Replan \/ LoseHint \/ \E n \in N : Join(n) \/ Die(n) \/ ReadFails(n)
 Spec  == Init /\ [][Next]_vars
-FairSpec == Spec /\ WF_vars(Proto)
+\* a node that runs goes on, and whatever is on its way arrives
+FairSpec == /\ Spec /\ WF_vars(CHinted) /\ WF_vars(CRenew) /\ WF_vars(Gather) /\ WF_vars(Publish)
+            /\ \A n \in N : /\ WF_vars(Hinted(n)) /\ WF_vars(Renew(n)) /\ WF_vars(SendFollow(n)) /\ WF_vars(Followed(n))
+                           /\ \A r \in R : /\ WF_vars(SendClaim(n, r)) /\ WF_vars(Release(n, r))
+                                          /\ WF_vars(\E q \in creqs : q.n = n /\ q.r = r /\ ClaimArrives(q))
 
 OneHolder == \A r \in R : Cardinality({n \in Alive : r \in node[n].got}) <= 1
 Settled   == Alive # {} => co.for = Alive /\ \A r \in R : co.plan[r] \in Alive /\ claim[r] = co.plan[r] /\ r \in node[co.plan[r]].got

@@ -60,7 +60,7 @@ Renew == /\ call = "sent" /\ (lost => split > 0)
 Renewed == /\ call = "done" /\ call' = "none" /\ age' = 0
            /\ LET from == IF G("sent") THEN age ELSE 0
                   more == IF from < Trust THEN Trust - from ELSE 0
-              IN trust' = IF trust > 0 /\ more > trust THEN more ELSE trust
+              IN trust' = IF (trust > 0 \/ ~G("trust")) /\ more > trust THEN more ELSE trust
            /\ UNCHANGED <<left, slow, stepped, lost, split, grace, next, hold>>
 LoseCall == /\ call # "none" /\ call' = "none" /\ age' = 0
             /\ UNCHANGED <<left, trust, slow, stepped, lost, split, grace, next, hold>>

@@ -95,6 +95,10 @@ type Assignment struct {
 	// ReservedUntil, when it is not 0, says that the node is static and has left: Share is kept for it until the store's time
 	// is that (µs), and grants nothing.
 	ReservedUntil int64 `json:"reserved_until_us,omitempty"`
+	// Joined is the generation of the plan by which the node was first given anything: the greater, the newer the node; 0: not known.
+	Joined int64 `json:"joined,omitempty"`
+	// Late is how many of Share, its last, have come since a node was last planned for the first time.
+	Late int `json:"late,omitempty"`
 	// Why are the causes of the plan, for people and measures, with commas between them; "" when its coordinator does not tell.
 	Why string `json:"why,omitempty"`
 }

@@ -1,5 +1,10 @@
 package coord
 
+import (
+	"maps"
+	"slices"
+)
+
 // indexed are the resources of a plan, by name.
 type indexed struct {
 	names  []string
@@ -42,11 +47,18 @@ func (m *Machine) index(nodes []Member, take []bool, p *plan) *indexed {
 			x.names = append(x.names, n)
 		}
 	}
+	gone := maps.Clone(m.lead.entries)
 	for i, mi := range nodes {
 		if take[i] {
+			delete(gone, mi.Node)
 			for _, n := range m.lead.entries[mi.Node].value.Share {
 				add(n)
 			}
+		}
+	}
+	for _, node := range sortedKeys(gone) { // who is given nothing any more: what came last first
+		for _, n := range slices.Backward(gone[node].value.Share) {
+			add(n)
 		}
 	}
 	for _, n := range x.sorted {

@@ -11,6 +11,7 @@ import (
 type plan struct {
 	shares   map[string][]string // by node, sorted; every node planned for has an entry
 	next     map[string]string   // owner of each resource that is granted to one
+	late     map[string]int      // how many of each share, its last, have come since a node joined
 	paused   map[string]bool     // resources whose claim is kept while they are not worked
 	drained  map[string]bool     // nodes that are given nothing because somebody asked for that
 	reserved map[string]int64    // static nodes that have left: until when their share waits
@@ -54,7 +55,9 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 		p.shares[mi.Node] = nil
 		p.drained[mi.Node] = m.drained(mi)
 	}
-	was, owners, who := m.place(nodes, take, x, p)
+	late := m.late(nodes)
+	was, owners, who := m.place(nodes, take, x, p, late)
+	p.late = m.stillLate(who, was, owners, late)
 	for _, stays := range []bool{true, false} { // a share is in the order of arrival
 		for j, o := range owners {
 			if o >= 0 && (was[j] == o) == stays {
@@ -79,13 +82,14 @@ func (m *Machine) makePlan(nodes []Member) *plan {
 }
 
 // place runs the assignment over the nodes that may be given something, and returns them with it, and with the one before.
-func (m *Machine) place(nodes []Member, take []bool, x *indexed, p *plan) (was, owners []int32, who []Member) {
+func (m *Machine) place(nodes []Member, take []bool, x *indexed, p *plan, late map[string]int) (was, owners []int32, who []Member) {
 	l := &m.lead
 	pr := assign.Problem{Resources: len(x.names), Owner: make([]int32, len(x.names)), Load: m.loads(x)}
 	for i := range pr.Owner {
 		pr.Owner[i] = -1
 	}
-	for i, mi := range nodes {
+	for _, i := range m.newest(nodes) {
+		mi := nodes[i]
 		if !take[i] {
 			continue
 		}
@@ -100,7 +104,7 @@ func (m *Machine) place(nodes []Member, take []bool, x *indexed, p *plan) (was, 
 			priority = 0 // it decided who is active; those share evenly, or fewer than MaxActive would work
 		}
 		pr.Nodes = append(pr.Nodes, assign.Node{
-			Priority: priority, Weight: mi.Weight, Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
+			Priority: priority, Weight: mi.Weight, Late: late[mi.Node], Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
 		})
 	}
 	target := assign.Plan(pr)

@@ -118,6 +118,34 @@ func TestLastComesFirstToGo(t *testing.T) {
 	}
 }
 
+// What came since a node joined counts as late only by entries that were written after that; nodes without an entry, and those whose
+// entries do not tell, are the newest.
+func TestLateSinceTheLastJoin(t *testing.T) {
+	t.Parallel()
+	m := leading(OriginRegistered, []string{"p", "q"}, map[string][]string{"a": {"p"}, "b": {"q"}})
+	enter := func(node string, gen, joined int64, late int) {
+		e := m.lead.entries[node]
+		e.value.Generation, e.value.Joined, e.value.Late = gen, joined, late
+		m.lead.entries[node] = e
+	}
+	nodes := []Member{{Node: "a"}, {Node: "b"}, {Node: "c"}}
+	enter("a", 8, 3, 1)
+	enter("b", 7, 7, 1)
+	if late := m.late(nodes); len(late) != 1 || late["a"] != 1 {
+		t.Errorf("late %v", late)
+	}
+	if order := m.newest(nodes); !slices.Equal(order, []int{2, 1, 0}) {
+		t.Errorf("the newest first: %v", order)
+	}
+	enter("a", 8, 0, 9)
+	if late := m.late(nodes); late["a"] != 1 {
+		t.Errorf("more are late than there are: %v", late)
+	}
+	if order := m.newest(nodes); !slices.Equal(order, []int{0, 2, 1}) {
+		t.Errorf("the newest first: %v", order)
+	}
+}
+
 // A coordinator that steps down wakes two nodes: one may be leaving as well.
 func TestStepDownWakesTwo(t *testing.T) {
 	t.Parallel()

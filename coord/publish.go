@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -64,7 +65,10 @@ func (m *Machine) entryFor(node string, p *plan, gen int64) (Assignment, bool) {
 	}
 	a := Assignment{
 		Epoch: l.epoch, Generation: gen, Share: share, Leaving: map[string]string{},
-		Paused: p.pausedOf(node), Drained: p.drained[node], ReservedUntil: p.reserved[node], Why: causesText(p.causes),
+		Paused: p.pausedOf(node), Drained: p.drained[node], ReservedUntil: p.reserved[node], Late: p.late[node], Why: causesText(p.causes),
+	}
+	if planned {
+		a.Joined = cmp.Or(old.value.Joined, gen)
 	}
 	if !planned && old.version == 0 {
 		return a, false // it leaves, and never had one

@@ -30,9 +30,11 @@
 //
 // # Ties
 //
-// Among plans that are equal in all three, the choice is fixed but means nothing. The odd resource stays with a node that
-// already has it, else goes to the lowest index. Where no node has an Allowed, what a node gives up are its last
-// resources, and what has no owner is dealt in turns, so that neighbours in the order of names are spread over the nodes.
+// Among plans that are equal in all three, the choice is fixed. Where no node has an Allowed: the odd resource stays with a node that
+// already has it, first where it was before what came Late, else goes to the lowest index; what a node gives up are its last
+// resources; and what has no owner is dealt in turns, so that neighbours are spread over the nodes, the first to the lowest
+// index of those that are to get the most.
+// Where a node has one, the choice means nothing.
 package assign
 
 // Node is what a plan needs to know of a node. Its zero value may take anything, with the share of one.
@@ -47,6 +49,9 @@ type Node struct {
 	// nodes of the priority hold, less what those hold whose Max is below their own part. (Exact while
 	// the weights of a priority add up to less than 2^30.)
 	Weight int
+	// Late is how many of what the node holds came to it only because another node is gone. Of nodes that could all keep one resource
+	// more than others, those keep it first that had as many without these. Less than 1: none.
+	Late int
 	// Max is the most resources that the node may hold; less than 1: no limit.
 	Max int
 	// Allowed is a bit set over the indexes of the resources that the node may take: resource i is bit i%64 of word i/64. Bits that
@@ -64,9 +69,9 @@ const MaxWeight = 1 << 20
 
 // Problem is the input of Plan. Plan changes nothing in it and keeps nothing of it.
 type Problem struct {
-	// Nodes in the order of their sorted names.
+	// Nodes in an order of the caller's, which decides ties: see Ties.
 	Nodes []Node
-	// Resources is how many there are; index i is the i-th of their sorted names. Less than 1: none.
+	// Resources is how many there are; their order too decides ties. Less than 1: none.
 	Resources int
 	// Owner is the present owner of each resource as an index into Nodes. Anything out of range, and what is missing at its
 	// end, is nobody; nil: nobody owns anything.

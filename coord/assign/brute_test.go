@@ -165,6 +165,7 @@ func random(rng *rand.Rand, nodes, resources int) Problem {
 		if weights {
 			n.Weight = rng.IntN(7)
 		}
+		n.Late = rng.IntN(5) - 1
 		if limits && half() {
 			n.Max = 1 + rng.IntN(resources+1)
 		}

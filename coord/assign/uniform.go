@@ -38,14 +38,14 @@ func quotas(p Problem, held []int32) []int32 {
 		} else {
 			shareScores(p.Nodes, class, limits, total, scores)
 		}
-		fill(class, scores, limits, total, held, quota)
+		fill(p.Nodes, class, scores, limits, total, held, quota)
 	}
 	return quota
 }
 
 // fill divides total among the nodes of a class: all that is below the highest score that fits, and of what has exactly that score
-// first to nodes that would otherwise have to give one up.
-func fill(class []int32, scores []score, limits []int32, total int64, held, quota []int32) {
+// first to nodes that would otherwise have to give one up, before all others to those that would give up one that did not come late.
+func fill(nodes []Node, class []int32, scores []score, limits []int32, total int64, held, quota []int32) {
 	count := func(limit int64) (sum int64) {
 		for _, n := range class {
 			sum += min(scores[n].upTo(limit), int64(limits[n]))
@@ -68,15 +68,25 @@ func fill(class []int32, scores []score, limits []int32, total int64, held, quot
 		quota[n] = int32(min(scores[n].upTo(low), int64(limits[n])))
 		total -= int64(quota[n])
 	}
-	for _, keeps := range []bool{true, false} {
+	for _, rank := range []int{0, 1, 2} {
 		for _, n := range class {
-			next := quota[n] + 1
-			if total > 0 && next <= limits[n] && scores[n].of(next) == low+1 && (held[n] >= next) == keeps {
+			if next := quota[n] + 1; total > 0 && next <= limits[n] && scores[n].of(next) == low+1 && nodes[n].claim(held[n], next) == rank {
 				quota[n]++
 				total--
 			}
 		}
 	}
+}
+
+// claim ranks nodes for their next resource: 0 for one that holds so many without what came late, 1 for one that holds so many, 2 for others.
+func (n *Node) claim(held, next int32) int {
+	switch {
+	case held < next:
+		return 2
+	case int(held)-max(n.Late, 0) < int(next):
+		return 1
+	}
+	return 0
 }
 
 // keep leaves each node its first resources up to its quota, takes the others away, sets held to what is left, and returns

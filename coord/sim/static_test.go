@@ -58,8 +58,7 @@ func mostMoves(t *testing.T, s Setup, faults []Fault) (string, int) {
 }
 
 // TestRollingRestart: where names are static, a rolling restart moves nothing, whether the processes leave or are killed, with and without
-// proof of their death. Where they are not, each resource moves at most twice if every node has as many, and else at most three
-// times: which nodes have one more changes with each restart.
+// proof of their death. Where they are not, each resource moves at most twice.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(40) {
@@ -71,7 +70,7 @@ func TestRollingRestart(t *testing.T) {
 			}
 		}
 		s := calmGroup(seed, 8, 8+int(seed), false)
-		if r, n := mostMoves(t, s, s.rolling(FaultLeave)); n > 3 || n > 2 && len(s.Resources)%8 == 0 {
+		if r, n := mostMoves(t, s, s.rolling(FaultLeave)); n > 2 {
 			t.Errorf("seed %d, names that change, %d resources: %s moved %d times", seed, len(s.Resources), r, n)
 		}
 	}

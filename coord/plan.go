@@ -107,18 +107,25 @@ func (m *Machine) place(nodes []Member, take []bool, x *indexed, p *plan, late m
 			Priority: priority, Weight: mi.Weight, Late: late[mi.Node], Max: mi.Max, Allowed: m.allowed(mi, x), Prefer: m.prefers(mi, x),
 		})
 	}
+	// What was given to nobody (it was paused, or no resource) is still with its node until the claim is gone.
+	was, busy := slices.Clone(pr.Owner), m.busy(who, x)
+	for j, o := range busy {
+		if pr.Owner[j] < 0 {
+			pr.Owner[j] = o
+		}
+	}
 	target := assign.Plan(pr)
 	most, each := m.cfg.MaxMoving, m.cfg.MaxMovingNode
 	if m.cfg.Mode == GlobalBarrier || most == 0 && each == 0 {
-		return pr.Owner, target, who
+		return was, target, who
 	}
-	limited := assign.Limit(pr, target, most, each, m.busy(who, x))
+	limited := assign.Limit(pr, target, most, each, busy)
 	for j := range target {
 		if limited[j] != target[j] {
 			p.pending++
 		}
 	}
-	return pr.Owner, limited, who
+	return was, limited, who
 }
 
 // busy tells for each resource which of the nodes still has to give it back, -1 for none.

@@ -118,6 +118,44 @@ func TestLastComesFirstToGo(t *testing.T) {
 	}
 }
 
+// What is a resource again, or no longer paused, while its node is still giving it back counts as with that node, not as new: within what may
+// be in hand-over at a time. When the claim is gone it is placed at once.
+func TestComesBackWhileItIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for what, limit := range map[string]func(*Config){
+		"of all":   func(c *Config) { c.MaxMoving = 1 },
+		"of one":   func(c *Config) { c.MaxMovingNode = 1 },
+		"no limit": func(*Config) {},
+	} {
+		m := leading(OriginRegistered, []string{"q", "r", "s", "t"}, map[string][]string{"a": {"q", "t"}, "b": {"s"}})
+		limit(&m.cfg)
+		e := m.lead.entries["a"]
+		e.value.Leaving = map[string]string{"r": "", "s": "b"}
+		m.lead.entries["a"] = e
+		m.lead.holders = map[string]string{"r": "a", "s": "a"}
+		p := m.planAll()
+		if limited := what != "no limit"; (p.next["r"] == "a") != limited || (p.pending == 1) != limited {
+			t.Errorf("%s: while it is given back, shares %v, %d pending", what, p.shares, p.pending)
+		}
+		if !slices.Equal(p.shares["a"][:2], []string{"q", "t"}) {
+			t.Errorf("%s: it came last: %v", what, p.shares)
+		}
+		delete(m.lead.holders, "s")
+		if p := m.planAll(); p.next["r"] != "b" || p.pending != 0 {
+			t.Errorf("%s: nothing else is in hand-over, shares %v, %d pending", what, p.shares, p.pending)
+		}
+		m.lead.holders = map[string]string{"s": "a"}
+		if p := m.planAll(); p.next["r"] != "b" || p.pending != 0 {
+			t.Errorf("%s: it was given back, shares %v, %d pending", what, p.shares, p.pending)
+		}
+		m.lead.holders["r"] = "a"
+		m.lead.resources = []string{"q", "r", "s"}
+		if p := m.planAll(); p.next["r"] != "a" {
+			t.Errorf("%s: its node may keep it, shares %v", what, p.shares)
+		}
+	}
+}
+
 // What came since a node joined counts as late only by entries that were written after that; nodes without an entry, and those whose
 // entries do not tell, are the newest.
 func TestLateSinceTheLastJoin(t *testing.T) {

@@ -2,7 +2,8 @@ package assign
 
 // Limit returns how far a plan may be carried out now: of the moves of resources that a node of the problem owns, at most so
 // many take place at a time, and so many from one node; less than 1: no limit. busy names, for each resource whose
-// hand-over is under way, the node that still has to give it back, or Nobody; nil: none is. These count as well.
+// hand-over is under way, the node that still has to give it back, or Nobody; nil: none is. These count as well, unless the problem says that
+// this node owns it: it need not give it back then.
 //
 // What nobody owns, or its owner may not keep, is placed as soon as its new node is below its Max. The rest goes in the order of the
 // resources, each under the same condition; where nodes at their Max only have to exchange, one ring of them moves
@@ -18,7 +19,7 @@ func Limit(p Problem, target []int32, most, perNode int, busy []int32) []int32 {
 		if now[r] != Nobody {
 			l.counts[now[r]]++
 		}
-		if r < len(busy) && busy[r] >= 0 && int(busy[r]) < len(p.Nodes) {
+		if r < len(busy) && busy[r] >= 0 && int(busy[r]) < len(p.Nodes) && busy[r] != now[r] {
 			l.total++
 			l.from[busy[r]]++
 		}

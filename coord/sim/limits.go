@@ -34,7 +34,6 @@ func (w *World) checkMoving(put coord.Put) {
 		slices.ContainsFunc(s.Nodes, func(n NodeSetup) bool { return n.MaxResources > 0 }) {
 		return
 	}
-	w.noteVanished(put)
 	total := 0
 	for _, p := range w.procs {
 		if p == nil || p.machine.Status().State != "active" { // a coordinator that leaves plans without itself before its entry says so
@@ -47,17 +46,6 @@ func (w *World) checkMoving(put coord.Put) {
 	}
 	if s.MaxMoving > 0 && total > s.MaxMoving {
 		w.fail("moves at a time", "%d resources are in hand-over, %d may be", total, s.MaxMoving)
-	}
-}
-
-// noteVanished remembers what went, and may come again while its node is still giving it back: then it goes to any node as if it were new.
-func (w *World) noteVanished(put coord.Put) {
-	a, err := coord.DecodeAssignment([]coord.Entry{{Key: put.Key, Value: put.Value}})
-	if err != nil {
-		return
-	}
-	for r, next := range a.Leaving { // into a set
-		w.everTied[r] = w.everTied[r] || next == ""
 	}
 }
 
@@ -91,15 +79,11 @@ func (w *World) moving(node string, put coord.Put) int {
 	return n
 }
 
-// noteAct remembers what operators ever asked for.
+// noteAct remembers what operators ever asked for, by which a node may not keep what it has.
 func (w *World) noteAct(f Fault) {
 	switch f.Kind {
-	case ActPin, ActMove, ActPause, ActPauseKept:
-		for j, r := range w.setup.Resources {
-			if f.Arg < 0 || j == int(f.Arg) {
-				w.everTied[r] = true
-			}
-		}
+	case ActPin, ActMove:
+		w.everTied[w.setup.Resources[f.Arg]] = true
 	case ActDrain, ActDrainSelf:
 		w.everDrained[w.names[f.Node]] = true
 	}

@@ -29,7 +29,7 @@ type watch struct {
 	stepSize              vtime
 	looked                vtime
 	workedBy              map[string]string // name of the node that worked a resource last
-	everTied, everDrained map[string]bool   // resources and nodes that operators asked something for
+	everTied, everDrained map[string]bool   // resources that were to be on some node, and nodes that were to be given nothing
 	moves                 map[string]int    // how often that changed
 	declined              map[string]bool   // pairs of process and resource that were declined
 }

@@ -19,7 +19,7 @@ store_drivers() {
 
 if need_servers; then
 	store_drivers
-	gotest "stores: doctor over each" -timeout 10m -parallel 6 ./integration/cli -run "^TestStore"
+	gotest "stores: the command line over each" -timeout 10m -parallel 6 ./integration/cli -run "^TestStore"
 	gotest "stores: groups over each, and histories that must be linearizable, with faults" -timeout 12h -parallel 6 ./integration/stores ./integration/linear -seed="$SEED" ${SOAK:+-soak}
 else
 	missing "stores: PostgreSQL, Redis, Valkey, ZooKeeper" "scripts/servers.sh could not install the servers"

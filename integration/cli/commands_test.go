@@ -1,0 +1,248 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/testserver"
+)
+
+// Exit codes, as the documentation of the program has them.
+const (
+	done     = 0
+	usage    = 2
+	notFound = 3
+	refused  = 4
+)
+
+// command is one of an operator's, with the name of the group left out.
+type command struct {
+	line string // "resources add G a": G stands for the group
+	code int
+	says string // in what it writes
+}
+
+// TestStoreCommands: what operators do with the program, over each store: of a group that is not there, with names that are not there, and while
+// nodes come and go.
+func TestStoreCommands(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(t *testing.T) string{
+		"sqlite":    func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "groups.db") },
+		"postgres":  postgresWithTables,
+		"redis":     func(t *testing.T) string { return "redis://" + testserver.StartRedis(t, testserver.Redis).Addr() },
+		"zookeeper": func(t *testing.T) string { return "zk://" + testserver.StartZooKeeper(t, "").Addr() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := &operator{newProgram(t, "REBALANCER_STORE="+start(t), "REBALANCER_ACTOR=ann"), t.TempDir()}
+			o.all("g", done, "create G --registered --ttl 8s", "resources add G a b c")
+			o.noGroup()
+			stop := o.node("one")
+			o.eventually("one works everything", "describe G", "HOLDS", "one")
+			o.noSuchName()
+			o.besideRebalances()
+			stop()
+			o.end()
+		})
+	}
+}
+
+func postgresWithTables(t *testing.T) string {
+	s := testserver.StartPostgres(t, 15, "-c", "fsync=off")
+	url := s.URL("postgres", "")
+	ddl, errs, code := newProgram(t).run("schema", "--store", url)
+	if code != done {
+		t.Fatal(errs)
+	}
+	s.Exec(t, ddl)
+	return url
+}
+
+// operator runs commands.
+type operator struct {
+	*program
+	dir string
+}
+
+// all runs commands that end with a code.
+func (o *operator) all(group string, code int, lines ...string) {
+	o.t.Helper()
+	for _, line := range lines {
+		o.one(group, command{line: line, code: code})
+	}
+}
+
+// one runs a command, and gives what it wrote.
+func (o *operator) one(group string, c command) string {
+	o.t.Helper()
+	args := strings.Fields(c.line)
+	for i, a := range args {
+		if a == "G" {
+			args[i] = group
+		}
+	}
+	out, errs, code := o.run(args...)
+	if code != c.code || !strings.Contains(out+errs, c.says) {
+		o.t.Errorf("rebalancer %s: exit %d, want %d and %q\n%s%s", strings.Join(args, " "), code, c.code, c.says, out, errs)
+	}
+	return out
+}
+
+// operations are all that is done with a group that has resources a, b and c and a node one, each of which may be done again.
+func operations() []command {
+	return []command{
+		{"describe G", done, "Coordinator"},
+		{"describe G -o json", done, `"resources"`},
+		{"resources list G", done, "a"},
+		{"resources add G d --weight 2", done, "d "},
+		{"resources weight G a --weight 3", done, "a "},
+		{"resources pause G b", done, "b paused"},
+		{"resources resume G b", done, "b resumed"},
+		{"resources pin G c --to one", done, "c"},
+		{"resources unpin G c", done, "c"},
+		{"resources move G c --to one", done, "c"},
+		{"resources remove G d", done, "d "},
+		{"nodes list G", done, "one"},
+		{"nodes drain G two", done, "two drained"},
+		{"nodes undrain G two", done, "two undrained"},
+		{"nodes evict G two", done, "two"},
+		{"step-down G", done, ""},
+		{"checkpoints list G", done, ""},
+		{"checkpoints export G", done, ""},
+		{"checkpoints reset G none --execute", done, "none has no checkpoint"},
+		{"history G", done, "create"},
+		{"history G --resource a -o json", done, `"history"`},
+	}
+}
+
+// noGroup: of a group that is not there each says so, and none makes it.
+func (o *operator) noGroup() {
+	o.t.Helper()
+	for _, c := range append(operations(), command{line: "delete G --confirm G"}) {
+		o.one("none", command{c.line, notFound, `"none"`})
+	}
+	if out, _, _ := o.run("groups"); strings.TrimSpace(out) != "g" {
+		o.t.Errorf("groups: %q", out)
+	}
+}
+
+// noSuchName: a name that is not there is told, or refused where that would be a mistake.
+func (o *operator) noSuchName() {
+	o.t.Helper()
+	for _, c := range []command{
+		{"resources remove G none", done, "none was not registered"},
+		{"resources weight G none --weight 2", refused, `"none" is not registered`},
+		{"resources unpin G none", done, "none was not pinned"},
+		{"resources add G a", done, "a was registered already"},
+		{"resources pin G a --to bad/name", usage, "bad/name"},
+		{"nodes evict G none", done, "none is no member"},
+		{"nodes drain G bad/name", usage, "bad/name"},
+		{"checkpoints reset G none", done, "none has no checkpoint"},
+		{"history G --resource none", notFound, `"none"`},
+		{"delete G", usage, "--confirm"},
+		{"delete G --confirm other", usage, "--confirm"},
+		{"delete G --confirm G", refused, "member"},
+	} {
+		o.one("g", c)
+	}
+}
+
+// besideRebalances: while a node comes and goes, each command does what it should, twice as well as once, and what changes something is in the history.
+func (o *operator) besideRebalances() {
+	o.t.Helper()
+	ctx, end := context.WithCancel(o.t.Context())
+	var guests sync.WaitGroup
+	came := 0
+	guests.Go(func() {
+		for ; ctx.Err() == nil; came++ {
+			stop := o.node("guest")
+			o.eventually("the guest is there", "nodes list G", "guest")
+			stop()
+		}
+	})
+	for range 2 {
+		for _, c := range operations() {
+			o.one("g", c)
+		}
+	}
+	end()
+	guests.Wait()
+	if came == 0 {
+		o.t.Error("no node came and went meanwhile")
+	}
+	history := o.one("g", command{"history G", done, "rebalance"})
+	for _, kind := range []string{"create", "register", "weight", "pause", "resume", "pin", "unpin", "move", "remove", "drain", "undrain", "step-down"} {
+		if !slices.ContainsFunc(strings.Split(history, "\n"), func(l string) bool {
+			f := strings.Fields(l)
+			return len(f) > 2 && strings.Contains(f[1], kind) && f[2] == "ann"
+		}) {
+			o.t.Errorf("the history does not tell who did %q:\n%s", kind, history)
+		}
+	}
+}
+
+// end: a group without nodes can be deleted, and is gone.
+func (o *operator) end() {
+	o.t.Helper()
+	o.eventually("nobody is a member", "delete G --confirm G", "", "")
+	o.all("g", notFound, "describe G", "resources list G", "step-down G")
+	o.one("g", command{"history G", done, "delete"})
+	if out, _, _ := o.run("groups"); strings.TrimSpace(out) != "" {
+		o.t.Errorf("groups: %q", out)
+	}
+}
+
+// node starts a node of the group, and returns what stops it as an operator would.
+func (o *operator) node(name string) (stop func()) {
+	o.t.Helper()
+	for _, r := range []string{"a", "b", "c", "d"} {
+		if err := os.MkdirAll(filepath.Join(o.dir, r), 0o700); err != nil {
+			o.t.Error(err)
+		}
+	}
+	cmd := exec.Command(binary, "consume", "g", "--registered", "--source", "file://"+o.dir, "--node", name, "--ttl", "8s", "--", "true")
+	var errs strings.Builder
+	cmd.Env, cmd.Stderr = o.env, &errs
+	if err := cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case err := <-ended:
+			if err != nil {
+				o.t.Errorf("node %s: %v\n%s", name, err, errs.String())
+			}
+		case <-time.After(time.Minute):
+			_ = cmd.Process.Kill()
+			o.t.Errorf("node %s does not stop", name)
+		}
+	}
+}
+
+// eventually runs a command until it ends well and says all of this.
+func (o *operator) eventually(what, line string, says ...string) {
+	o.t.Helper()
+	args := strings.Fields(strings.ReplaceAll(line, "G", "g"))
+	var out, errs string
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		var code int
+		out, errs, code = o.run(args...)
+		if code == done && !slices.ContainsFunc(says, func(s string) bool { return !strings.Contains(out, s) }) {
+			return
+		}
+	}
+	o.t.Error(fmt.Sprintf("gave up waiting until %s", what), out, errs)
+}

@@ -30,5 +30,5 @@
 // margin ends sessions that are still trusted; only nodes that saw the step can wait it out, so a node whose first answer came
 // after the step is not held to the exclusion against it. Of two processes of one static name the newer is the one that joined
 // last, which need not be the one that was started last. A global barrier does not wait for a process that was superseded by one that
-// has left since. Which nodes are active is looked at only where all may take everything.
+// has left since.
 package sim

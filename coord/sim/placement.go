@@ -181,10 +181,12 @@ func (w *World) drained(p *proc) bool {
 }
 
 // fits tells whether a node has the labels that a resource requires.
-func (w *World) fits(p *proc, r string) bool {
+func (w *World) fits(p *proc, r string) bool { return w.labelled(&w.setup.Nodes[p.place], r) }
+
+// labelled tells the same of a place.
+func (w *World) labelled(n *NodeSetup, r string) bool {
 	for _, l := range w.setup.Registered[r].Require {
-		k, v, _ := strings.Cut(l, "=")
-		if w.setup.Nodes[p.place].Labels[k] != v {
+		if k, v, _ := strings.Cut(l, "="); n.Labels[k] != v {
 			return false
 		}
 	}

@@ -81,61 +81,6 @@ func (s *share) only(keep []bool, live []*proc) (*share, []*proc) {
 	return k, procs
 }
 
-// actives tells which nodes may be given something, and what is wrong with those that hold something. Which nodes are active is
-// the protocol's choice; where all may take everything, so many must be.
-func (w *World) actives(live []*proc, s *share) ([]bool, string) {
-	keep, holds, even := make([]bool, len(live)), 0, true
-	for i, p := range live {
-		n := slices.Index(s.owner, i)
-		if n >= 0 {
-			holds++
-		}
-		for _, r := range s.resources {
-			even = even && (w.mayWork(p, r) || w.drained(p)) && !w.declined[p.key(r)]
-		}
-		keep[i] = !w.drained(p) && (w.setup.MaxActive == 0 || n >= 0)
-	}
-	most := w.setup.MaxActive
-	switch {
-	case most == 0:
-	case holds > most:
-		return nil, fmt.Sprintf("%d nodes hold something, more than %d", holds, most)
-	case holds == 0 || holds < most && even && len(w.controls) == 0 && w.alike():
-		for i, p := range live {
-			keep[i] = !w.drained(p)
-		}
-	case w.setup.FailBack && even:
-		for i := range live {
-			for j := range live {
-				if a, b := &s.nodes[i], &s.nodes[j]; keep[i] && !keep[j] && !w.drained(live[j]) && holds == most && b.priority > a.priority {
-					return nil, fmt.Sprintf("%s (priority %d) is active, %s (priority %d) is not", a.name, a.priority, b.name, b.priority)
-				}
-			}
-		}
-	}
-	if most > 0 {
-		for i := range s.nodes {
-			s.nodes[i].priority = 0 // it decided who is active
-		}
-	}
-	return keep, ""
-}
-
-// alike tells whether all nodes have the same weight, and all resources the same load: else one that is active may rightly hold nothing.
-func (w *World) alike() bool {
-	for _, n := range w.setup.Nodes {
-		if n.Weight != w.setup.Nodes[0].Weight {
-			return false
-		}
-	}
-	for _, v := range w.setup.Registered { // all
-		if v.Weight > 1 {
-			return false
-		}
-	}
-	return true
-}
-
 // ties are the nodes that resources are pinned to, where those can have them. A pair that was declined may be so still.
 func (w *World) ties(live []*proc, s *share) (map[string]string, string) {
 	ties, room := map[string]string{}, map[string]int{}

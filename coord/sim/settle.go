@@ -138,7 +138,7 @@ func (w *World) notified(p *proc, n coord.Notify) {
 	case coord.KindFenced:
 		w.stats.Fenced++
 	case coord.KindDeclined:
-		w.declined[p.key(n.Resource)] = true
+		w.declined[p.key(n.Resource)], w.everDeclined[n.Resource] = true, true
 	}
 }
 
@@ -164,6 +164,7 @@ func (w *World) tooOld(p *proc) bool {
 
 // committed is called with every answered commit.
 func (w *World) committed(p *proc, a coord.Commit, re coord.Committed) {
+	w.checkPreferences()
 	for i, t := range a.Txns {
 		if re.Code == coord.OK && re.Results[i].Code == coord.OK {
 			for _, address := range t.Wake {

@@ -30,6 +30,8 @@ type watch struct {
 	looked                vtime
 	workedBy              map[string]string // name of the node that worked a resource last
 	everTied, everDrained map[string]bool   // resources that were to be on some node, and nodes that were to be given nothing
+	everDeclined          map[string]bool   // resources that any process declined
+	arrivals              []arrival         // of the commit at hand
 	moves                 map[string]int    // how often that changed
 	declined              map[string]bool   // pairs of process and resource that were declined
 }
@@ -43,7 +45,8 @@ type top struct {
 
 func (v *watch) init() {
 	*v = watch{working: map[string][]*worker{}, tops: map[string]top{}, terms: map[int64]string{}, declined: map[string]bool{},
-		workedBy: map[string]string{}, moves: map[string]int{}, everTied: map[string]bool{}, everDrained: map[string]bool{}}
+		workedBy: map[string]string{}, moves: map[string]int{}, everTied: map[string]bool{}, everDrained: map[string]bool{},
+		everDeclined: map[string]bool{}}
 }
 
 // lost: after a loss of data plans may be older.

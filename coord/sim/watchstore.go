@@ -34,6 +34,7 @@ func (w *World) applied(p *proc, session string, t coord.Txn) {
 		}
 		if headOf(put.Key) {
 			w.checkMoving(put)
+			w.noteArrivals(put)
 		}
 		if put.Key == coord.BarrierKey {
 			w.opens(put)

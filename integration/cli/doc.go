@@ -1,2 +1,2 @@
-// Package cli has no code: its tests run the command line against real servers, to see what doctor finds and --discover lists there.
+// Package cli has no code: its tests run the command line against real servers, to see what doctor finds, --discover lists, and administrative commands do there.
 package cli

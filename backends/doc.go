@@ -19,8 +19,9 @@
 // vanishes with it: from the moment at which the session ends, every read, check and digest sees the entry as absent,
 // whether or not its row has been removed. An ended session never comes back, and its identifier is random.
 //
-// A transaction may read the clock when it begins, and so count a session as living that ends before the transaction is done: what it then
-// changes was absent for reads meanwhile. Who acts on an absence does so with a check, which such a transaction refuses.
+// A commit or renewal may read the clock when it begins, and so count a session as living, or renew it, that would have ended before it is done: what
+// is bound to the session was absent for reads meanwhile. Who acts on an absence does so with a check, which then fails; and a node whose
+// renewal takes so long has stopped trusting its session.
 //
 // # Superseded sessions
 //

@@ -15,8 +15,8 @@
 // ZooKeeper's driver calls a session lost when it was not renewed for its TTL, although no server could be told: the model lets what is bound to it stay, and
 // nothing more happen under it.
 //
-// Stores over SQL read the clock when a transaction begins: one that began before a session's end counts the session as living, and may be done after a read
-// has seen the end. The model lets such a read see an absence too early.
+// Stores over SQL read the clock when a transaction begins: one that began before a session's end counts the session as living, or renews it, and may be done
+// after a read has seen the end. The model lets such a read see an absence too early.
 //
 // Linearizability holds for a set of keys if it holds for every part of it that no transaction joins. So keys that are never in one transaction are checked
 // apart, each part with the sessions that matter to it; the incarnation alone is one more part. Where the search ends within a second, all keys are checked at

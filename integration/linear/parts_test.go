@@ -25,7 +25,7 @@ type rules struct {
 	proofs bool          // a supersede ends sessions whose process was killed
 	// givesUp: the driver may call a session lost that was not renewed for its TTL, although the server has not ended it yet. What is bound to it stays until then.
 	givesUp bool
-	// ahead: reads may see a session's end before a transaction that began before it is done, and counts the session as living.
+	// ahead: reads may see a session's end before a transaction that began before it is done, and counts the session as living, or renews it.
 	ahead bool
 	whole bool // for split: make one part of all keys
 }
@@ -242,12 +242,18 @@ func (t *translation) toUsers(session string, call, ret int64, op *operation) {
 	}
 }
 
-// over are the sessions that may have ended by themselves by a moment.
-func (t *translation) over(at int64) sessions {
+// over are the sessions that a read between two moments may see as ended: by what was acknowledged before it.
+func (t *translation) over(call, ret int64) sessions {
+	until := map[string]int64{}
+	for _, e := range t.events {
+		if s := t.sessions[e.Session]; s != nil && (e.Kind == opened || e.Kind == renewed) && e.Outcome == done && e.Return != 0 && e.Return <= call {
+			until[e.Session] = max(until[e.Session], e.Call+s.ttl)
+		}
+	}
 	var all sessions
-	for _, s := range t.sessions {
-		if s.first <= at {
-			all.add(s.number)
+	for id, at := range until {
+		if at <= ret {
+			all.add(t.sessions[id].number)
 		}
 	}
 	return all

@@ -206,6 +206,13 @@ func TestModel(t *testing.T) {
 			func(s *script) {
 				s.put(2, 3, "s1 k=a!/5").renew(50, 51, "s2", done).put(90, 110, "s2 k=b!/6 if k=5").read(95, 96, "k").read(111, 112, "k=b/6@s2")
 			}},
+		{"and a renewal that began before it", rules{ahead: true},
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(95, 110, "s1", done).read(103, 104, "k").read(111, 112, "k=a/5@s1")
+			},
+			func(s *script) {
+				s.put(2, 3, "s1 k=a!/5").renew(95, 110, "s1", done).read(111, 112, "k").read(113, 114, "k=a/5@s1")
+			}},
 		{"what is not bound stays", exact,
 			func(s *script) { s.put(2, 3, "s1 k=a/5").session(4, 5, closed, "s1").read(6, 7, "k=a/5") },
 			func(s *script) { s.put(2, 3, "s1 k=a/5").session(4, 5, closed, "s1").read(6, 7, "k") }},

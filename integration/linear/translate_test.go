@@ -102,7 +102,7 @@ func (t *translation) sights(e event) {
 	for _, key := range e.Keys {
 		o := sight{key: t.local[key]}
 		if t.ahead {
-			o.over = t.over(e.Return)
+			o.over = t.over(e.Call, e.Return)
 		}
 		if state, ok := e.States[key]; ok {
 			o.version, o.writer, o.session = state.Version, -1, t.numberOf(state.Session)

@@ -21,7 +21,7 @@ import (
 )
 
 // nodeMode makes the test binary one node of a group: its arguments are the file of the store, the folder of the log, the
-// node's name, "static" or "", the greatest number of active nodes, and the number of resources. It ends with SIGTERM.
+// node's name, "static" or "", the greatest number of active nodes, the number of resources, and the ttl. It ends with SIGTERM.
 const nodeMode = "node"
 
 // supersededCode is how a node ends that a newer process of its name replaced.
@@ -33,6 +33,10 @@ func node(args []string) int {
 		return fail(err)
 	}
 	if _, err := fmt.Sscan(args[5], &resources); err != nil {
+		return fail(err)
+	}
+	ttl, err := time.ParseDuration(args[6])
+	if err != nil {
 		return fail(err)
 	}
 	store, err := sqlite.Open(args[0])
@@ -88,11 +92,12 @@ type team struct {
 	*place
 	resources int
 	active    int
+	ttl       time.Duration
 	frozen    map[int]bool // processes that were frozen and thawed
 }
 
 func newTeam(t *testing.T, resources int) *team {
-	return &team{place: newPlace(t), resources: resources, frozen: map[int]bool{}}
+	return &team{place: newPlace(t), resources: resources, ttl: ttl, frozen: map[int]bool{}}
 }
 
 func (m *team) start(name string, static bool) *process {
@@ -101,7 +106,7 @@ func (m *team) start(name string, static bool) *process {
 	if static {
 		kind = "static"
 	}
-	c := exec.Command(os.Args[0], nodeMode, strings.TrimPrefix(m.store, "sqlite://"), m.log, name, kind, fmt.Sprint(m.active), fmt.Sprint(m.resources))
+	c := exec.Command(os.Args[0], nodeMode, strings.TrimPrefix(m.store, "sqlite://"), m.log, name, kind, fmt.Sprint(m.active), fmt.Sprint(m.resources), m.ttl.String())
 	pr := &process{Cmd: c, t: m.t}
 	c.Stderr = &pr.errs
 	return pr.start()
@@ -189,8 +194,11 @@ func (m *team) noOverlap() {
 	}
 }
 
+// rolling restarts every node, one after the other. With static names nothing moves; else each resource at most twice: away and, most of
+// them, back to the successor.
 func (m *team) rolling(static bool) {
 	const size = 8
+	m.ttl = 3 * ttl // a session that ends because the machine is busy moves more
 	var ps []*process
 	name := func(i, round int) string {
 		if static {
@@ -201,7 +209,14 @@ func (m *team) rolling(static bool) {
 	for i := range size {
 		ps = append(ps, m.start(name(i, 0), static))
 	}
-	even := func() bool { return slices.Equal(m.counts(ps...), slices.Repeat([]int{m.resources / size}, size)) }
+	even := func() bool {
+		c := m.counts(ps...)
+		sum := 0
+		for _, n := range c {
+			sum += n
+		}
+		return sum == m.resources && slices.Max(c)-slices.Min(c) <= 1
+	}
 	eventually(m.t, "all have their share", 20*time.Second, even)
 	before := m.owners()
 	for i := range size {
@@ -210,18 +225,18 @@ func (m *team) rolling(static bool) {
 		ps[i] = m.start(name(i, 1), static)
 		eventually(m.t, "all have their share again", 20*time.Second, even)
 	}
-	all, most := 0, 0
+	all, may := 0, 2
+	if static {
+		may = 0
+	}
 	for r, l := range m.owners() {
 		moved := len(l) - len(before[r])
-		if static && moved > 0 {
-			m.t.Errorf("%s moved %d times: %v", r, moved, l)
+		if moved > may {
+			m.t.Errorf("%s moved %d times, at most %d are allowed: %v", r, moved, may, l)
 		}
-		all, most = all+moved, max(most, moved)
+		all += moved
 	}
-	m.t.Logf("%d moves, at most %d of one resource", all, most)
-	if all > 2*m.resources { // each leaves a node once and comes to a new one once, on average: which of them is by chance
-		m.t.Errorf("%d moves of %d resources", all, m.resources)
-	}
+	m.t.Logf("%d moves of %d resources", all, m.resources)
 	m.noOverlap()
 	for _, p := range ps {
 		p.signal(syscall.SIGTERM)
@@ -238,7 +253,7 @@ func TestRollingRestartOfStaticNodes(t *testing.T) {
 
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	newTeam(t, 16).rolling(false)
+	newTeam(t, 19).rolling(false) // three nodes have one more
 }
 
 // The active one of five is killed, again and again.

@@ -35,6 +35,9 @@ func differing(seed int64) Setup {
 			v.Require = []string{"zone=" + pick(x.of("required"), "a", "a", "b")}
 		} else if x.of("prefer").percent(70) {
 			v.Prefer = []string{"zone=" + pick(x.of("preferred"), "a", "b", "c")}
+			if x.of("two").percent(50) {
+				v.Prefer = append(v.Prefer, "zone="+pick(x.of("or"), "a", "b", "c"))
+			}
 		}
 		if loads {
 			v.Weight = pick(x.of("load"), 1, 2, 5)

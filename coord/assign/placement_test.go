@@ -139,7 +139,11 @@ func TestLimitOfFullNodes(t *testing.T) {
 	if got := Limit(p, []int32{1, 2, 0, 3}, 1, 1, nil); !slices.Equal(got, []int32{1, 2, 0, 3}) {
 		t.Errorf("a ring of full nodes: %v", got)
 	}
-	if got := Limit(p, []int32{1, 2, 0, 3}, 1, 1, []int32{-1, -1, -1, 3}); !slices.Equal(got, p.Owner) {
+	if got := Limit(p, []int32{1, 2, 0, 3}, 1, 1, []int32{-1, -1, -1, 3}); !slices.Equal(got, []int32{1, 2, 0, 3}) {
+		t.Errorf("what need not be given back after all is not under way: %v", got)
+	}
+	p.Resources, p.Owner = 5, []int32{0, 1, 2, 3, -1}
+	if got := Limit(p, []int32{1, 2, 0, 3, 3}, 1, 1, []int32{-1, -1, -1, -1, 3}); !slices.Equal(got, []int32{0, 1, 2, 3, 3}) {
 		t.Errorf("while something is under way: %v", got)
 	}
 }

@@ -2,28 +2,23 @@ package coord
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
-// In a rolling restart without static names each node leaves, and a new one joins. No resource should move more than twice: what a node had
-// moves away and back, to its successor, and what does not go back has to stay where it will not move again, on a node that was
-// restarted. So ties between plans are decided like this:
+// In a rolling restart without static names each node leaves, and a new one joins. No resource moves more than twice where all nodes may take
+// everything, weigh the same and nothing else changes meanwhile: what a node had moves away and back, to its successor, and what does
+// not go back stays where it will not move again, on a node that was restarted. So ties between plans are decided like this:
 //
 //   - What a node had that is gone is dealt the last first, which has moved before, and begins with the newest node that is to get most.
 //   - A node that joins takes from each what came last. Who had one more than others before the last node left keeps it, then the newest.
 //
 // The coordinator may be another one each time. What it has to know stands in the assignments: the order of arrival in Share, Joined and Late.
 
-// joinedAt is the generation by which a node was first planned for.
-func (l *leadState) joinedAt(node string) int64 {
-	if at := l.entries[node].value.Joined; at > 0 {
-		return at
-	}
-	return math.MaxInt64
-}
+// joinedAt is the generation by which a node was first planned for; 0: it joins now.
+func (l *leadState) joinedAt(node string) int64 { return l.entries[node].value.Joined }
 
-// newest are the indexes of nodes, which are sorted by name, the newest first.
+// newest are the indexes of nodes, which are sorted by name, the newest first. Those that join now come last: where another one leaves in the
+// same plan, the odd resource is better with one that was restarted before, so that the newest has room when the next one leaves.
 func (m *Machine) newest(nodes []Member) []int {
 	order := make([]int, len(nodes))
 	for i := range order {
@@ -65,7 +60,7 @@ func (m *Machine) stillLate(who []Member, was, owners []int32, late map[string]i
 		}
 	}
 	for i, mi := range who {
-		if m.lead.joinedAt(mi.Node) == math.MaxInt64 {
+		if m.lead.joinedAt(mi.Node) == 0 {
 			return nil
 		}
 		// Its last go first, so those that are late are the last of what stays.

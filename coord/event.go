@@ -112,7 +112,11 @@ func (Superseded) event() {}
 func (Drain) event()      {}
 
 // Troubles tells what keeps resources from getting on, by resource, for operators; it replaces what was told before.
-type Troubles struct{ Reasons map[string]string }
+type Troubles struct {
+	Reasons map[string]string
+	// Last are the last errors of resources, those that are over too.
+	Last map[string]LastError
+}
 
 func (Troubles) event()   {}
 func (Start) event()      {}

@@ -128,8 +128,16 @@ type Control struct {
 // NodeStatus is what a node tells operators: why resources do not get on.
 type NodeStatus struct {
 	Troubles map[string]string `json:"troubles,omitempty"`
+	// Last are the last errors of resources under the node's present claims, also when they get on again.
+	Last map[string]LastError `json:"last,omitempty"`
 	// Pending is, of a coordinator, how many resources are still to move when others have moved (Settings.MaxMoving).
 	Pending int `json:"pending,omitempty"`
+}
+
+// LastError is what went wrong with a resource last, and when that was by its node's wall clock, in µs.
+type LastError struct {
+	Error string `json:"error"`
+	At    int64  `json:"at_us"`
 }
 
 type nameList struct {

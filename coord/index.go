@@ -23,7 +23,7 @@ func (x *indexed) all() bits {
 }
 
 // index numbers the resources to plan: those of each node in the order in which they came to it, so that what came last, and
-// has moved already, is what it gives up, then the rest. Those that are paused without their claim are nobody's.
+// has moved already, is what it gives up, then what others had that are given nothing any more, the other way round (see arrival.go), then the rest. Those that are paused without their claim are nobody's.
 func (m *Machine) index(nodes []Member, take []bool, p *plan) *indexed {
 	c := &m.lead.control
 	x := &indexed{ties: map[int32]string{}}

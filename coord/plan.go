@@ -9,7 +9,7 @@ import (
 
 // plan is a whole new assignment.
 type plan struct {
-	shares   map[string][]string // by node, sorted; every node planned for has an entry
+	shares   map[string][]string // by node, in the order of arrival; every node planned for has an entry
 	next     map[string]string   // owner of each resource that is granted to one
 	late     map[string]int      // how many of each share, its last, have come since a node joined
 	paused   map[string]bool     // resources whose claim is kept while they are not worked

@@ -157,7 +157,7 @@ func TestComesBackWhileItIsGivenBack(t *testing.T) {
 }
 
 // What came since a node joined counts as late only by entries that were written after that; nodes without an entry, and those whose
-// entries do not tell, are the newest.
+// entries do not tell, come after the newest.
 func TestLateSinceTheLastJoin(t *testing.T) {
 	t.Parallel()
 	m := leading(OriginRegistered, []string{"p", "q"}, map[string][]string{"a": {"p"}, "b": {"q"}})
@@ -172,14 +172,14 @@ func TestLateSinceTheLastJoin(t *testing.T) {
 	if late := m.late(nodes); len(late) != 1 || late["a"] != 1 {
 		t.Errorf("late %v", late)
 	}
-	if order := m.newest(nodes); !slices.Equal(order, []int{2, 1, 0}) {
+	if order := m.newest(nodes); !slices.Equal(order, []int{1, 0, 2}) {
 		t.Errorf("the newest first: %v", order)
 	}
 	enter("a", 8, 0, 9)
 	if late := m.late(nodes); late["a"] != 1 {
 		t.Errorf("more are late than there are: %v", late)
 	}
-	if order := m.newest(nodes); !slices.Equal(order, []int{0, 2, 1}) {
+	if order := m.newest(nodes); !slices.Equal(order, []int{1, 0, 2}) {
 		t.Errorf("the newest first: %v", order)
 	}
 }

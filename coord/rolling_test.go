@@ -34,11 +34,19 @@ func (g *restarts) join(name string) {
 }
 
 func (g *restarts) leave(name string) {
+	g.leaves(name)
+	g.plan()
+	g.ended(name)
+}
+
+func (g *restarts) leaves(name string) {
 	g.names = slices.DeleteFunc(g.names, func(n string) bool { return n == name })
 	mi := g.members[name]
 	mi.Leaving = true
 	g.members[name] = mi
-	g.plan()
+}
+
+func (g *restarts) ended(name string) {
 	delete(g.members, name)
 	g.plan()
 }
@@ -155,18 +163,25 @@ func TestRollingRestartMovesTwice(t *testing.T) {
 			for i := range size {
 				g.join(fmt.Sprintf("%d-%02d", rng.IntN(10), i))
 			}
-			for round, order := range []string{"as they joined", "reverse", "random"} {
+			for round, order := range []string{"as they joined", "reverse", "random", "random, some in one plan"} {
 				g.most()
 				old := slices.Clone(g.names)
 				switch order {
 				case "reverse":
 					slices.Reverse(old)
-				case "random":
+				case "random", "random, some in one plan":
 					rng.Shuffle(size, func(i, j int) { old[i], old[j] = old[j], old[i] })
 				}
 				for i, name := range old {
+					next := fmt.Sprintf("%d-%02d-%d", rng.IntN(10), i, round)
+					if round == 3 && rng.IntN(2) == 0 {
+						g.leaves(name)
+						g.join(next)
+						g.ended(name)
+						continue
+					}
 					g.leave(name)
-					g.join(fmt.Sprintf("%d-%02d-%d", rng.IntN(10), i, round))
+					g.join(next)
 				}
 				if most := g.most(); most > 2 {
 					t.Errorf("seed %d: %d resources on %d nodes, %s: one moves %d times", seed, n, size, order, most)

@@ -5,15 +5,16 @@ import "maps"
 // statusState is what this node tells operators of itself.
 type statusState struct {
 	troubles map[string]string
+	last     map[string]LastError
 	dirty    bool
 	written  bool // something stands there
 	at       Time // no write before
 }
 
 func (m *Machine) onTroubles(ev Troubles) {
-	if !maps.Equal(m.status.troubles, ev.Reasons) {
-		m.status.troubles = maps.Clone(ev.Reasons)
-		m.status.dirty = true
+	if s := &m.status; !maps.Equal(s.troubles, ev.Reasons) || !maps.Equal(s.last, ev.Last) {
+		s.troubles, s.last = maps.Clone(ev.Reasons), maps.Clone(ev.Last)
+		s.dirty = true
 	}
 }
 
@@ -32,7 +33,7 @@ func (m *Machine) pumpStatus() {
 
 // statusValue is what stands there; a coordinator adds what it knows of the whole group.
 func (m *Machine) statusValue() NodeStatus {
-	v := NodeStatus{Troubles: maps.Clone(m.status.troubles), Pending: m.lead.pending}
+	v := NodeStatus{Troubles: maps.Clone(m.status.troubles), Last: m.status.last, Pending: m.lead.pending}
 	if v.Troubles == nil {
 		v.Troubles = map[string]string{}
 	}

@@ -33,8 +33,7 @@
 // Among plans that are equal in all three, the choice is fixed. Where no node has an Allowed: the odd resource stays with a node that
 // already has it, first where it was before what came Late, else goes to the lowest index; what a node gives up are its last
 // resources; and what has no owner is dealt in turns, so that neighbours are spread over the nodes, the first to the lowest
-// index of those that are to get the most.
-// Where a node has one, the choice means nothing.
+// index of those that are to get the most. Where some node has an Allowed the choice means nothing.
 package assign
 
 // Node is what a plan needs to know of a node. Its zero value may take anything, with the share of one.

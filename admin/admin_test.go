@@ -238,3 +238,46 @@ func TestDescribeListed(t *testing.T) {
 		t.Errorf("%+v, %v", d.Resources, err)
 	}
 }
+
+// The last error of a resource is that which its owner tells; another node's, and that of an earlier owner, is not shown.
+func TestLastErrors(t *testing.T) {
+	t.Parallel()
+	store, ctx := memory.New(), t.Context()
+	if _, err := Create(ctx, store, "g", registered); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AddResources(ctx, store, "g", "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(ctx, backends.SessionOptions{Group: "g", Node: "n", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(key, value string) backends.Txn {
+		return backends.Txn{Puts: []backends.Put{{Key: key, Value: []byte(value), Bound: true}}}
+	}
+	status := `1{"last":{"a":{"error":"no room","at_us":1700000000000000},"b":{"error":"not mine","at_us":1}}}`
+	r, err := s.Commit(ctx, backends.CommitRequest{Incarnation: s.Opened().Incarnation, Txns: []backends.Txn{
+		put(coord.ClaimKey("a"), `1{"resource":"a","node":"n"}`), put(coord.ClaimKey("b"), `1{"resource":"b","node":"old"}`),
+		put(coord.StatusKey("n"), status), put(coord.StatusKey("old"), `1{"troubles":{}}`),
+	}})
+	if err != nil || r.Results[2].Err != nil {
+		t.Fatal(err, r)
+	}
+	d, err := Describe(ctx, store, "g")
+	if err != nil || len(d.Resources) != 2 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if a := d.Resources[0]; a.LastError != "no room" || !a.LastErrorAt.Equal(time.Unix(1700000000, 0)) {
+		t.Errorf("%+v", a)
+	}
+	if b := d.Resources[1]; b.LastError != "" || !b.LastErrorAt.IsZero() {
+		t.Errorf("%+v", b)
+	}
+	if err := s.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Describe(ctx, store, "g"); err != nil || d.Resources[0].LastError != "" {
+		t.Errorf("it outlives its node: %+v, %v", d.Resources, err)
+	}
+}

@@ -142,5 +142,8 @@ func (v *view) resource(name string, d *Description) Resource {
 		r.State = StateUnshared
 	}
 	r.Reason = v.reason(r, d)
+	if e, ok := v.status[r.Owner].Last[name]; ok {
+		r.LastError, r.LastErrorAt = e.Error, time.UnixMicro(e.At).UTC()
+	}
 	return r
 }

@@ -94,6 +94,13 @@ type Resource struct {
 	Require, Prefer []string
 	// Reason says why it does not get on, "" when it does.
 	Reason string
+	// LastError is what went wrong with it last under its owner's claim, at LastErrorAt by the owner's clock, also when it gets on again; "" and zero
+	// for nothing. A node tells of 100 resources at most.
+	LastError   string
+	LastErrorAt time.Time
+	// Lag is how many messages wait in it. Describe does not ask sources: it is nil unless the caller fills it in, for example from
+	// sources.Lags.
+	Lag *int64
 }
 
 // Describe reads how a group stands. It fails with ErrNotFound when there is no such group.

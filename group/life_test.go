@@ -284,8 +284,48 @@ func TestTroublesAreInTheStore(t *testing.T) {
 		if err != nil || len(reply.Entries) != 1 {
 			t.Fatalf("%+v %v", reply, err)
 		}
-		if v := string(reply.Entries[0].Value); !strings.Contains(v, "stands still") || len(v) > 2*maxTrouble {
+		if v := string(reply.Entries[0].Value); !strings.Contains(v, "stands still") || len(v) > 3*maxTrouble {
 			t.Fatalf("in the store: %s", v)
+		}
+		_ = s.Close(t.Context())
+		_ = r.end()
+	})
+}
+
+// TestLastErrorStays: operators see what went wrong last also when the resource gets on again, and an idle node does not write it anew.
+func TestLastErrorStays(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		_ = w.source.Send("q", "m")
+		cfg := w.config("a", "q")
+		failed := false
+		began := time.Now()
+		r := w.start(cfg, func(context.Context, *rebalancer.Message) error {
+			if failed {
+				return nil
+			}
+			failed = true
+			return errors.New("no room")
+		})
+		s, _ := w.store.Open(t.Context(), backends.SessionOptions{Group: "g", Node: "operator", TTL: time.Hour})
+		read := func() (coord.NodeStatus, int64) {
+			time.Sleep(time.Minute)
+			reply, err := s.Read(t.Context(), backends.ReadRequest{Keys: []string{coord.StatusKey("a")}})
+			if err != nil || len(reply.Entries) != 1 {
+				t.Fatalf("%+v %v", reply, err)
+			}
+			v, err := coord.DecodeStatus(reply.Entries[0].Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v, reply.Entries[0].Version
+		}
+		v, version := read()
+		last := v.Last["q"]
+		if at := time.UnixMicro(last.At); !strings.Contains(last.Error, "no room") || at.Before(began.Truncate(time.Microsecond)) || len(v.Troubles) != 0 {
+			t.Errorf("%+v", v)
+		}
+		if _, again := read(); again != version {
+			t.Error("it was written again")
 		}
 		_ = s.Close(t.Context())
 		_ = r.end()

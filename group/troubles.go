@@ -13,7 +13,7 @@ const (
 	maxTrouble    = 300         // bytes of each
 )
 
-// tellTroubles hands the machine what keeps resources from getting on, for operators to see in the store.
+// tellTroubles hands the machine what keeps resources from getting on, and what went wrong last, for operators to see in the store.
 func (n *node) tellTroubles() {
 	if wait := troublesEvery - time.Since(n.told); wait > 0 {
 		if !n.telling {
@@ -23,15 +23,18 @@ func (n *node) tellTroubles() {
 		return
 	}
 	n.told, n.telling = time.Now(), false
-	reasons := map[string]string{}
+	reasons, last := map[string]string{}, map[string]coord.LastError{}
 	n.wmu.Lock()
 	for k, w := range n.workers { // when they are too many, any of them will do
 		if err := w.err.Load(); err != nil && len(reasons) < maxTroubles {
 			reasons[k.resource] = shorten((*err).Error(), maxTrouble)
 		}
+		if e := w.lastErr.Load(); e != nil && len(last) < maxTroubles {
+			last[k.resource] = *e
+		}
 	}
 	n.wmu.Unlock()
-	n.step(coord.Troubles{Reasons: reasons})
+	n.step(coord.Troubles{Reasons: reasons, Last: last})
 }
 
 // shorten cuts a text after most bytes, at the end of a character.

@@ -79,6 +79,7 @@ type worker struct {
 	halted   atomic.Bool
 	stuck    atomic.Bool
 	err      atomic.Pointer[error] // why it does not get on
+	lastErr  atomic.Pointer[coord.LastError]
 
 	mu       sync.Mutex
 	stopping bool // the node leaves, rather than the resource
@@ -307,6 +308,7 @@ func (w *worker) troubled(err error) {
 		w.err.Store(nil)
 	} else {
 		w.err.Store(&err)
+		w.lastErr.Store(&coord.LastError{Error: shorten(err.Error(), maxTrouble), At: time.Now().UnixMicro()})
 	}
 	w.env.watch.changed()
 	if w.env.trouble != nil {

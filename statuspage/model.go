@@ -59,6 +59,8 @@ type resource struct {
 	Reason  string   `json:"reason,omitempty"`
 	Trouble bool     `json:"trouble,omitempty"` // somebody should look at it
 	Lag     *int64   `json:"lag,omitempty"`
+	Last    string   `json:"last,omitempty"` // error
+	LastAt  int64    `json:"lastAt,omitempty"`
 }
 
 func headOf(d *admin.Description) head {
@@ -111,7 +113,10 @@ func resourcesOf(d *admin.Description, before map[string]sighting, now time.Time
 	for _, r := range d.Resources {
 		v := resource{
 			Name: r.Name, State: r.State, Owner: r.Owner, Next: r.Next, Fence: r.Fence, Paused: r.Paused, Pinned: r.Pinned, Move: r.Move,
-			Require: r.Require, Prefer: r.Prefer, Reason: redact(r.Reason),
+			Require: r.Require, Prefer: r.Prefer, Reason: redact(r.Reason), Last: redact(r.LastError),
+		}
+		if r.LastError != "" {
+			v.LastAt = r.LastErrorAt.UnixMilli()
 		}
 		if r.Weight > 1 {
 			v.Weight = r.Weight

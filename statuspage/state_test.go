@@ -295,3 +295,13 @@ func TestLagOf(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestLastError: what went wrong last is told, without secrets.
+func TestLastError(t *testing.T) {
+	t.Parallel()
+	d := &admin.Description{Resources: []admin.Resource{{Name: "a", LastError: "dial amqp://u:secret@h", LastErrorAt: time.UnixMilli(7)}, {Name: "b"}}}
+	all, _ := resourcesOf(d, nil, time.Now(), func(s string) string { return strings.ReplaceAll(s, "secret", "***") })
+	if all[0].Last != "dial amqp://u:***@h" || all[0].LastAt != 7 || all[1].Last != "" || all[1].LastAt != 0 {
+		t.Errorf("%+v", all)
+	}
+}

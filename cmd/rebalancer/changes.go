@@ -95,7 +95,11 @@ func resourceText(r *admin.Resource) string {
 	if r.Next != "" {
 		text += ", next " + r.Next
 	}
-	for _, more := range []string{resourceNotes(*r), oneLine(r.Reason)} {
+	failed := ""
+	if r.LastError != "" {
+		failed = "last error " + lastError(*r)
+	}
+	for _, more := range []string{resourceNotes(*r), oneLine(r.Reason), failed} {
 		if more != "" {
 			text += ", " + more
 		}

@@ -26,7 +26,7 @@ func describeCommand() command {
 	return command{
 		name: "describe", args: "GROUP", short: "show how a group stands", long: describeLong, min: 1, max: 1,
 		setup: func(f *flags) action {
-			var store, output string
+			var store, output, source string
 			var watch bool
 			var interval time.Duration
 			operatorStore(f, &store)
@@ -37,6 +37,8 @@ func describeCommand() command {
 			f.explain("watch", "")
 			f.DurationVar(&interval, "interval", 2*time.Second, "how long --watch waits between two looks")
 			f.explain("interval", "DURATION")
+			f.StringVar(&source, "source", "", "the group's source, as for consume, to show how many messages wait. Defaults to none.")
+			f.explain("source", "URL")
 			return func(ctx context.Context, p *program, args, _ []string) error {
 				if output != "text" && output != "json" {
 					return usagef("--output is %q: it must be text or json", output)
@@ -45,15 +47,27 @@ func describeCommand() command {
 					return usagef("--interval is %v: it must be at least %v", interval, minInterval)
 				}
 				return p.withStore(ctx, store, true, func(s backends.Store) error {
+					lags, done, err := p.lags(ctx, source)
+					if err != nil {
+						return err
+					}
+					defer done()
+					look := func(ctx context.Context) (admin.Description, error) {
+						d, err := admin.Describe(ctx, s, args[0])
+						if err == nil {
+							err = lags(ctx, &d)
+						}
+						return d, err
+					}
 					if watch {
 						w := &watcher{
 							every: interval, json: output == "json", out: p.stdout, errs: p.stderr, now: time.Now,
-							look:   func(ctx context.Context) (admin.Description, error) { return admin.Describe(ctx, s, args[0]) },
+							look:   look,
 							screen: func() (columns, lines int, ok bool) { return screenOf(p.stdout) },
 						}
 						return w.run(ctx)
 					}
-					d, err := admin.Describe(ctx, s, args[0])
+					d, err := look(ctx)
 					if err != nil {
 						return err
 					}
@@ -89,18 +103,49 @@ func describeText(out io.Writer, d admin.Description) error {
 	}
 	w.Flush()
 	b.WriteString("\n")
-	fmt.Fprintln(w, "RESOURCE\tSTATE\tOWNER\tNEXT\tFENCE\tSINCE\tNOTES\tREASON")
+	lag, errs := shows(d)
+	fmt.Fprintln(w, "RESOURCE\tSTATE\tOWNER\tNEXT\tFENCE\tSINCE\t"+onlyIf(lag, "LAG\t")+"NOTES\tREASON"+onlyIf(errs, "\tLAST ERROR"))
 	for _, r := range d.Resources {
 		since, fence := "-", "-"
 		if r.Owner != "" {
 			since, fence = r.Since.UTC().Format(time.RFC3339), fmt.Sprint(r.Fence)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", quoteIfOdd(r.Name), r.State, orDash(r.Owner), orDash(r.Next), fence, since,
-			orDash(resourceNotes(r)), orDash(oneLine(r.Reason)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s%s\n", quoteIfOdd(r.Name), r.State, orDash(r.Owner), orDash(r.Next), fence, since,
+			onlyIf(lag, lagOf(r)+"\t"), orDash(resourceNotes(r)), orDash(oneLine(r.Reason)), onlyIf(errs, "\t"+lastError(r)))
 	}
 	w.Flush()
 	_, err := out.Write(b.Bytes())
 	return err
+}
+
+// shows tells which columns there is anything for.
+func shows(d admin.Description) (lag, errs bool) {
+	for _, r := range d.Resources {
+		lag, errs = lag || r.Lag != nil, errs || r.LastError != ""
+	}
+	return lag, errs
+}
+
+func onlyIf(show bool, text string) string {
+	if show {
+		return text
+	}
+	return ""
+}
+
+func lagOf(r admin.Resource) string {
+	if r.Lag == nil {
+		return "-"
+	}
+	return fmt.Sprint(*r.Lag)
+}
+
+// lastError is what went wrong last, and when.
+func lastError(r admin.Resource) string {
+	if r.LastError == "" {
+		return "-"
+	}
+	return r.LastErrorAt.UTC().Format(time.RFC3339) + " " + oneLine(r.LastError)
 }
 
 // textPlacement writes what is out of the ordinary in who is to work what.

@@ -67,6 +67,9 @@ type (
 		Require []string   `json:"require,omitempty"`
 		Prefer  []string   `json:"prefer,omitempty"`
 		Reason  string     `json:"reason,omitempty"`
+		Lag     *int64     `json:"lag,omitempty"`
+		Error   string     `json:"last_error,omitempty"`
+		ErrorAt *time.Time `json:"last_error_at,omitempty"`
 	}
 )
 
@@ -92,7 +95,10 @@ func describeJSON(w io.Writer, d admin.Description) error {
 	}
 	for _, r := range d.Resources {
 		j := jsonResource{Name: r.Name, State: r.State, Owner: r.Owner, Next: r.Next, Fence: r.Fence, Reason: r.Reason,
-			Paused: r.Paused, Pinned: r.Pinned, Move: r.Move, Weight: r.Weight, Require: r.Require, Prefer: r.Prefer}
+			Paused: r.Paused, Pinned: r.Pinned, Move: r.Move, Weight: r.Weight, Require: r.Require, Prefer: r.Prefer, Lag: r.Lag, Error: r.LastError}
+		if r.LastError != "" {
+			j.ErrorAt = &r.LastErrorAt
+		}
 		if r.Owner != "" {
 			j.Since = &r.Since
 			if age := d.At.Sub(r.Since).Seconds(); !d.At.IsZero() {

@@ -12,6 +12,7 @@ import (
 
 func TestDescribeGolden(t *testing.T) {
 	t.Parallel()
+	lag := int64(12)
 	d := admin.Description{
 		Group: "orders", Settings: admin.Settings{Barrier: "global", Origin: "registered", TTL: 30 * time.Second, MaxActive: 2, FailBack: true, MaxMoving: 4, MaxMovingPerNode: 1},
 		Coordinator: "one", Epoch: 7, Generation: 3, Barrier: "closed",
@@ -24,7 +25,7 @@ func TestDescribeGolden(t *testing.T) {
 		},
 		Resources: []admin.Resource{
 			{Name: "in", State: admin.StateHeld, Owner: "one", Fence: 1700000000000001, Since: time.Unix(1700000000, 0), Weight: 1,
-				Paused: admin.PausedKept, Reason: "it is paused; its claim is kept"},
+				Paused: admin.PausedKept, Reason: "it is paused; its claim is kept", Lag: &lag, LastError: "no\nroom", LastErrorAt: time.Unix(1700000030, 0)},
 			{Name: "log", State: admin.StateReserved, Weight: 1, Reason: "kept for gone, which has left, until 2023-11-14T22:14:50Z"},
 			{Name: "new\nline", State: admin.StateWaiting, Next: "two", Reason: "two has not\nclaimed it yet", Weight: 3, Require: []string{"net=x", "zone=a b"},
 				Prefer: []string{"disk=ssd"}, Pinned: "two"},
@@ -51,4 +52,19 @@ func TestDescribeGolden(t *testing.T) {
 			t.Errorf("%v; %s is not (REWRITE=1 go test writes it anew)\n%s", err, file, b.String())
 		}
 	}
+}
+
+// With a source describe tells how many messages wait; a resource that the source does not know is shown without.
+func TestDescribeLag(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a", "b")
+	w.want(codeDone, "", "", "create", "g", "--registered")
+	w.want(codeDone, "", "", "resources", "add", "g", "in", "none")
+	w.want(codeDone, "LAG", "", "describe", "g", "--source", "file://"+w.dir)
+	w.want(codeDone, `"lag": 2`, "", "describe", "g", "--source", "file://"+w.dir, "-o", "json")
+	if out := w.want(codeDone, "in", "", "describe", "g").out; strings.Contains(out, "LAG") || strings.Contains(out, "LAST ERROR") {
+		t.Errorf("columns for nothing:\n%s", out)
+	}
+	w.want(codeUsage, "", "--source", "describe", "g", "--source", "nonsense://x")
 }

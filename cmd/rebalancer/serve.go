@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/rebalancer-go/rebalancer/backends"
-	"github.com/rebalancer-go/rebalancer/sources"
 	"github.com/rebalancer-go/rebalancer/statuspage"
 )
 
@@ -51,15 +50,11 @@ func (p *program) serve(ctx context.Context, o serveOptions, groups []string) er
 	return p.withStore(ctx, o.store, true, func(s backends.Store) error {
 		cfg := statuspage.Config{Store: s, Groups: groups, Token: token, Hosts: ownNames(o.hosts), Secrets: p.passwords(o), Logger: logger}
 		if o.source != "" {
-			src, err := p.openSource(ctx, o.source, sourceOptions{success: settle{action: "delete"}, logger: logger})
+			lagger, done, err := p.lagger(ctx, o.source, logger)
 			if err != nil {
 				return err
 			}
-			defer src.close()
-			lagger, ok := src.Source.(sources.Lagger)
-			if !ok {
-				return usagef("--source: this source does not tell how many messages wait")
-			}
+			defer done()
 			cfg.Lag = statuspage.LagOf(lagger)
 		}
 		return p.servePage(ctx, cfg, o.listen)

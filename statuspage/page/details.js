@@ -71,6 +71,7 @@ export class Details {
       ['Node', where(r)],
       r.since && [r.owner ? 'Held for' : 'So for', `${lasting(this.on.now() - r.since)}, since ${clock(r.since)}`],
       r.fence && ['Fence', r.fence], r.lag !== undefined && ['Lag', many(r.lag, 'message')],
+      r.last && ['Last error', `${shown(r.last)} (${clock(r.lastAt)})`],
       r.pinned && ['Pinned to', [name(r.pinned)]], r.move && ['To be moved to', [name(r.move)]],
       r.weight && ['Weight', String(r.weight)], r.require && ['Requires', r.require.join(', ')], r.prefer && ['Prefers', r.prefer.join(', ')],
     ];

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/rebalancer-go/rebalancer/admin"
+	"github.com/rebalancer-go/rebalancer/sources"
+)
+
+// lagger opens a source that tells how many messages wait. done closes it.
+func (p *program) lagger(ctx context.Context, url string, logger *slog.Logger) (l sources.Lagger, done func(), err error) {
+	src, err := p.openSource(ctx, url, sourceOptions{success: settle{action: "delete"}, logger: logger})
+	if err != nil {
+		return nil, nil, err
+	}
+	l, ok := src.Source.(sources.Lagger)
+	if !ok {
+		_ = src.close()
+		return nil, nil, usagef("--source: this source does not tell how many messages wait")
+	}
+	return l, func() { _ = src.close() }, nil
+}
+
+// lags fills in how many messages wait in the resources of a group; without a source it leaves that open.
+func (p *program) lags(ctx context.Context, url string) (fill func(context.Context, *admin.Description) error, done func(), err error) {
+	if url == "" {
+		return func(context.Context, *admin.Description) error { return nil }, func() {}, nil
+	}
+	l, done, err := p.lagger(ctx, url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, d *admin.Description) error {
+		names := make([]string, len(d.Resources))
+		for i, r := range d.Resources {
+			names[i] = r.Name
+		}
+		known, err := sources.Lags(ctx, l, names)
+		for i, r := range d.Resources {
+			if n, ok := known[r.Name]; ok {
+				d.Resources[i].Lag = &n
+			}
+		}
+		return err
+	}, done, nil
+}

@@ -308,7 +308,7 @@ func (w *worker) troubled(err error) {
 		w.err.Store(nil)
 	} else {
 		w.err.Store(&err)
-		w.lastErr.Store(&coord.LastError{Error: shorten(err.Error(), maxTrouble), At: time.Now().UnixMicro()})
+		w.lastErr.Store(&coord.LastError{Error: troubleText(err), At: time.Now().UnixMicro()})
 	}
 	w.env.watch.changed()
 	if w.env.trouble != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +21,11 @@ state, its owner, the fence, since when it is held, and why it does not get on. 
 owner; reserved, kept for a node that has left; paused, without a claim; unshared, nobody may take it; absent, in no list.
 
 With --watch it looks every --interval until Ctrl-C. A terminal is drawn anew each time; elsewhere what changed is appended, a line for each change, or with
---output json the whole group in one line whenever something changed. While the store does not answer that is said, and it goes on.`
+--output json the whole group in one line whenever something changed. While the store does not answer that is said, and it goes on.
+
+What went wrong last with a resource is told by the node that holds it, as long as it holds it, at most once per renewal of its session, and also when the
+resource gets on again. With --source it asks the source, at each look, how many messages wait; what the source does not tell in time is left out, and
+without --watch a source that tells nothing at all is an error, after the group was shown.`
 
 func describeCommand() command {
 	return command{
@@ -54,8 +59,8 @@ func describeCommand() command {
 					defer done()
 					look := func(ctx context.Context) (admin.Description, error) {
 						d, err := admin.Describe(ctx, s, args[0])
-						if err == nil {
-							err = lags(ctx, &d)
+						if err == nil && watch {
+							_ = lags(ctx, &d) // what is not known is left out
 						}
 						return d, err
 					}
@@ -71,10 +76,12 @@ func describeCommand() command {
 					if err != nil {
 						return err
 					}
+					unknown := lags(ctx, &d) // told after what is known
+					write := describeText
 					if output == "json" {
-						return describeJSON(p.stdout, d)
+						write = describeJSON
 					}
-					return describeText(p.stdout, d)
+					return errors.Join(write(p.stdout, d), unknown)
 				})
 			}
 		},

@@ -68,3 +68,13 @@ func TestDescribeLag(t *testing.T) {
 	}
 	w.want(codeUsage, "", "--source", "describe", "g", "--source", "nonsense://x")
 }
+
+// A source that tells nothing is an error, but the group is shown all the same.
+func TestDescribeLagUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want(codeDone, "", "", "create", "g", "--registered")
+	w.want(codeDone, "", "", "resources", "add", "g", "none")
+	w.want(codeFailed, "none", "how many messages wait", "describe", "g", "--source", "file://"+w.dir)
+	w.want(codeFailed, `"name": "none"`, "how many messages wait", "describe", "g", "--source", "file://"+w.dir, "-o", "json")
+}

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
+
+// lagWithin is how long a source is asked how many messages wait, so that a look that shows the rest stays short.
+const lagWithin = 3 * time.Second
 
 // lagger opens a source that tells how many messages wait. done closes it.
 func (p *program) lagger(ctx context.Context, url string, logger *slog.Logger) (l sources.Lagger, done func(), err error) {
@@ -36,12 +41,17 @@ func (p *program) lags(ctx context.Context, url string) (fill func(context.Conte
 		for i, r := range d.Resources {
 			names[i] = r.Name
 		}
+		ctx, cancel := context.WithTimeout(ctx, lagWithin)
+		defer cancel()
 		known, err := sources.Lags(ctx, l, names)
 		for i, r := range d.Resources {
 			if n, ok := known[r.Name]; ok {
 				d.Resources[i].Lag = &n
 			}
 		}
-		return err
+		if err != nil {
+			return fmt.Errorf("--source does not tell how many messages wait: %w", err)
+		}
+		return nil
 	}, done, nil
 }

@@ -11,11 +11,12 @@ source_drivers() {
 	gotest "sources: FTP, FTPS and SFTP, over vsftpd, proftpd, pure-ftpd and OpenSSH" $race -timeout 1h -parallel 8 ./sources/ftp
 	unset CGO_ENABLED
 	gotest "sources: the program of the README, over RabbitMQ and Redis" -timeout 10m ./examples/queues
+	gotest "sources: a service on RabbitMQ and PostgreSQL" -timeout 10m ./examples/orders
 }
 
 if need_servers; then
 	source_drivers
-	gotest "sources: doctor over each, and the examples" -timeout 10m -parallel 6 ./integration/cli ./examples/sqsfifo ./examples/s3prefixes ./examples/sftppoller -skip "^TestStore"
+	gotest "sources: the command line over each, and the examples" -timeout 10m -parallel 6 ./integration/cli ./examples/sqsfifo ./examples/s3prefixes ./examples/sftppoller -skip "^TestStore"
 	gotest "sources: files under faults, directories, FTP, SFTP and S3 over Redis" -timeout 12h -parallel 6 ./integration/files -seed="$SEED" ${SOAK:+-soak}
 	gotest "sources: order under faults, RabbitMQ over Redis and PostgreSQL" -timeout 12h -parallel 5 ./integration/order -seed="$SEED" ${SOAK:+-soak}
 else

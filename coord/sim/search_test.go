@@ -37,6 +37,13 @@ func scenarios() []Scenario {
 		{Name: "two of one name", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Hints: true, Horizon: 10},
 		{Name: "two of one name, freeze", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Horizon: 10, Budget: Budget{Frozen: 1}, Limit: 15000},
 		{Name: "two of one name, a loss", Nodes: 2, Late: 1, Twins: true, Resources: two[:1], Mode: local, Horizon: 10, Budget: Budget{Lost: 1}},
+		// The rest of what the specification is checked with: 2 × 2 with one fault in both modes and with two, 3 × 3 with one.
+		{Name: "crash", Nodes: 2, Resources: two, Mode: local, After: 16, Budget: Budget{Crashed: 1}},
+		{Name: "crash, global", Nodes: 2, Resources: two, Mode: global, After: 16, Budget: Budget{Crashed: 1}, Limit: 15000},
+		{Name: "freeze, global", Nodes: 2, Resources: two, Mode: global, After: 16, Budget: Budget{Frozen: 1}, Limit: 15000},
+		{Name: "leave, global", Nodes: 2, Resources: two, Mode: global, Hints: true, After: 16, Budget: Budget{Left: 1}, Limit: 15000},
+		{Name: "crash and freeze", Nodes: 2, Resources: two, Mode: local, After: 16, Budget: Budget{Crashed: 1, Frozen: 1}, Limit: 15000},
+		{Name: "three by three, a crash", Nodes: 3, Resources: []string{"a", "b", "c"}, Mode: local, After: 16, Budget: Budget{Crashed: 1}, Limit: 15000},
 		{Name: "leave, rollback", Nodes: 2, Resources: two, Mode: local, Hints: true, Horizon: 2, After: 13, Budget: Budget{Left: 1, Rolled: 1}, Limit: 15000},
 	}
 }
@@ -115,7 +122,7 @@ func (sc *Scenario) faults() string {
 	for _, f := range []struct {
 		n    int
 		name string
-	}{{sc.Late, "joins"}, {sc.Budget.Lost, "requests or answers lost"}, {sc.Budget.Frozen, "freezes"}, {sc.Budget.Rolled, "rollbacks"},
+	}{{sc.Late, "joins"}, {sc.Budget.Lost, "requests or answers lost"}, {sc.Budget.Frozen, "freezes"}, {sc.Budget.Crashed, "crashes"}, {sc.Budget.Rolled, "rollbacks"},
 		{sc.Budget.Wiped, "losses of all data"}, {sc.Budget.Left, "leaves"}} {
 		if f.n > 0 {
 			what = append(what, fmt.Sprintf("%s: %d", f.name, f.n))

@@ -16,7 +16,7 @@ func (c *configFile) settings(command, group string) map[string]setting {
 	out := map[string]setting{}
 	for _, s := range []section{c.root, c.groups[group]} {
 		for key, v := range s.plain {
-			if command == "consume" || everywhere(key) || slices.Contains(secretKeys(), key) {
+			if holdsFor(command, key) || slices.Contains(secretKeys(), key) {
 				out[key] = v
 			}
 		}

@@ -32,7 +32,7 @@ What a URL holds of secrets is not shown.
     resources add: {weight: 2}
 
 A key is the name of a flag. Directly in the file or in a group stand the flags of consume; store, source, output, ttl, barrier, registered, max-active,
-fail-back, max-moving and max-moving-per-node hold for every other command that has them too. The flags of other commands stand in commands, by the
+fail-back, max-moving and max-moving-per-node hold for every other command that has them too, but for the source of describe. The flags of other commands stand in commands, by the
 command's name. store and source may be kept in a variable or a file, and so may source-password and store-password, which have no flag. A path is taken
 from the folder of the configuration file. What stands nearer wins: a command in a group, the group, a command, the file. Flags that may be given several
 times are lists. Values are of their kind: text, durations such as 30s, whole numbers, true or false. A key that is not known, stands twice or has a value

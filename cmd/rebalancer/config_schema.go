@@ -30,6 +30,12 @@ func everywhere(name string) bool {
 	}, name)
 }
 
+// holdsFor tells whether a key beside a group holds for a command. The source does not for describe: it is not to open it, and fail with it, because nodes
+// work it.
+func holdsFor(command, key string) bool {
+	return command == "consume" || everywhere(key) && (command != "describe" || key != "source")
+}
+
 // keyKind is what a key's value must be.
 type keyKind int
 

@@ -52,7 +52,7 @@ func TestEveryFlagHasAKey(t *testing.T) {
 			seen++
 			yaml, text := yamlOf(fl)
 			places := map[string]string{"a command": fmt.Sprintf("commands: {%s: {%s: %s}}", c.name, fl.Name, yaml)}
-			if c.name == "consume" || everywhere(fl.Name) {
+			if holdsFor(c.name, fl.Name) {
 				places["the file"] = fmt.Sprintf("%s: %s", fl.Name, yaml)
 				places["a group"] = fmt.Sprintf("groups: {g: {%s: %s}}", fl.Name, yaml)
 			}
@@ -247,6 +247,7 @@ func TestSecretsOfTheFile(t *testing.T) {
 	if got := password(find("describe", "g"), "--store"); got != "geheim too" {
 		t.Errorf("got %q", got)
 	}
+	w.want(codeNotFound, "", "no such group", "describe", "g") // which does not open the source, unless it is asked to
 	w.want(codeUsage, "", "c.yaml:2: source: the environment variable THE_SOURCE is not set", "consume", "g", "--resource", "in", "--", "true")
 	w.env["THE_SOURCE"] = "amqp://u:geheim@h/v"
 	if got := password(find("consume", "g"), "--source"); got != "geheim" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,9 +33,14 @@ func (p *program) lags(ctx context.Context, url string) (fill func(context.Conte
 	if url == "" {
 		return func(context.Context, *admin.Description) error { return nil }, func() {}, nil
 	}
-	l, done, err := p.lagger(ctx, url, slog.New(slog.DiscardHandler))
-	if err != nil {
+	opening, cancel := context.WithTimeout(ctx, lagWithin)
+	defer cancel()
+	l, done, err := p.lagger(opening, url, slog.New(slog.DiscardHandler))
+	switch {
+	case errors.Is(err, errUsage):
 		return nil, nil, err
+	case err != nil: // the group is shown all the same
+		return func(context.Context, *admin.Description) error { return err }, func() {}, nil
 	}
 	return func(ctx context.Context, d *admin.Description) error {
 		names := make([]string, len(d.Resources))

@@ -1,7 +1,7 @@
 # What the suites share. A suite calls `run` for a command and `gotest` for tests of Go; each adds a line to the results.
 
 STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.7.0
-LONG='/(coord/sim|integration/.*|integration|backends/(postgres|redis|zookeeper|sqlserver)|sources/(rabbitmq|sqs|s3|ftp)(/.*)?|examples/(queues|fencing|sqsfifo|sftppoller|s3prefixes)|internal/(sqlstore|testserver))$' # packages with suites of their own
+LONG='/(coord/sim|integration/.*|integration|backends/(postgres|redis|zookeeper|sqlserver)|sources/(rabbitmq|sqs|s3|ftp)(/.*)?|examples/(queues|orders|fencing|sqsfifo|sftppoller|s3prefixes)|internal/(sqlstore|testserver))$' # packages with suites of their own
 
 # prepare looks for what the suites need, gets it where it may, and makes a place for their results.
 prepare() {

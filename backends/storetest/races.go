@@ -143,6 +143,7 @@ func takeOverRace(e *env) {
 	e.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	rounds := max(1, e.d.Rounds/10)
+	var raced atomic.Int64
 	for round := range rounds {
 		owners, takers := e.raceSessions(pairs), e.raceSessions(pairs)
 		delays := make([]time.Duration, pairs)
@@ -151,18 +152,27 @@ func takeOverRace(e *env) {
 			delays[i] = h.TTL() - h.TTL()/50 + time.Duration(rng.Int64N(int64(h.TTL()/25)))
 		}
 		racers(owners, func(i int, owner backends.Session) {
-			e.raceForOne(owner, takers[i], fmt.Sprintf("%d/%d", round, i), delays[i])
+			if e.raceForOne(owner, takers[i], fmt.Sprintf("%d/%d", round, i), delays[i]) {
+				raced.Add(1)
+			}
 		})
+	}
+	if raced.Load() == 0 {
+		e.Errorf("in %d rounds no session lasted until its race: the store is too slow for a TTL of %v", rounds, e.ttl)
 	}
 }
 
-func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.Duration) {
+// raceForOne tells whether there was a race: on a busy machine the owner may have ended before.
+func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.Duration) bool {
 	var alive, taken atomic.Int64 // the store's time of the owner's last success, and of the take-over, in ns
 	extend := func(s backends.Stamp) { alive.Store(s.Time.UnixNano()) }
 	first, err := owner.Renew(e.ctx, backends.RenewRequest{Incarnation: owner.Opened().Incarnation})
+	if errors.Is(err, backends.ErrSessionLost) {
+		return false
+	}
 	if err != nil {
 		e.Errorf("the owner's first renewal: %v", err)
-		return
+		return false
 	}
 	extend(first.Stamp)
 	var wg sync.WaitGroup
@@ -213,6 +223,7 @@ func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.D
 	if r, err := e.try(owner, bindTxn("stale")); !errors.Is(err, backends.ErrSessionLost) {
 		e.Errorf("%s: the old owner's commit after the take-over: %+v, %v", key, r, err)
 	}
+	return true
 }
 
 // releaseRace: a late release, checked against its version, never frees what somebody took.

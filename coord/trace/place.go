@@ -168,7 +168,19 @@ func (x *explainer) present(c Key, t *txn, session string) {
 		}
 		return u.ok && u.versions[c.Key] == c.Version || !u.ok && (session == "" || session == u.req.act.Session)
 	})
-	sort.SliceStable(puts, func(i, j int) bool { return puts[i].ok && !puts[j].ok })
+	// Of several of unknown outcome it is one that can be applied now, or else the last: the node had looked, and asked again.
+	sort.SliceStable(puts, func(i, j int) bool {
+		a, b := puts[i], puts[j]
+		switch ha, hb := x.holds(a), x.holds(b); {
+		case a.ok != b.ok:
+			return a.ok
+		case a.ok:
+			return false
+		case ha != hb:
+			return ha
+		}
+		return a.req.sent > b.req.sent
+	})
 	if len(puts) == 0 {
 		return
 	}
@@ -220,15 +232,16 @@ func (x *explainer) closed(r *request) {
 
 // tooLate notes that a transaction of unknown outcome, which was applied, cannot be applied now any more.
 func (x *explainer) tooLate(t *txn) {
-	holds := !x.store.ended[t.req.act.Session]
-	for _, c := range t.Checks {
-		holds = holds && x.store.keys[c.Key].version == c.Version
-	}
-	if !holds && x.found == nil && !t.late {
+	if !x.holds(t) && x.found == nil && !t.late {
 		for i, u := range t.req.txns {
 			if u == t {
 				x.found = &hindsight{key: reqKey{t.req.proc, t.req.act.Req}, index: i, versions: t.versions}
 			}
 		}
 	}
+}
+
+// holds tells whether the store would apply a transaction now.
+func (x *explainer) holds(t *txn) bool {
+	return !x.store.ended[t.req.act.Session] && !slices.ContainsFunc(t.Checks, func(c Key) bool { return x.store.keys[c.Key].version != c.Version })
 }

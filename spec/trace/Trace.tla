@@ -107,8 +107,9 @@ CloseArrives(x) ==
   /\ EndSession(x.s)
   /\ node' = [node EXCEPT ![x.n].old = @ \ {x.s}]
   /\ UNCHANGED <<epoch, asg, barrier, listed, net, hist>>
+\* One that has not heard that its term is over may end as well: with its session the leader entry has gone.
 ProcessEnds(x) ==
-  /\ Running(x.n) /\ node[x.n].leaving /\ node[x.n].lead = 0
+  /\ Running(x.n) /\ node[x.n].leaving /\ (node[x.n].lead # 0 => node[x.n].s \notin live)
   /\ \A r \in R : node[x.n].ph[r] \in {"none", "unsure"}
   /\ node' = [node EXCEPT ![x.n] = NoProcess(@.k)]
   /\ DropCalls(x.n)

@@ -195,27 +195,7 @@ func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.D
 			extend(r.Stamp)
 		}
 	})
-	wg.Go(func() {
-		for e.ctx.Err() == nil {
-			_, err := taker.Renew(e.ctx, backends.RenewRequest{Incarnation: taker.Opened().Incarnation})
-			if errors.Is(err, backends.ErrSessionLost) { // on a busy machine: go on with another
-				taker, err = e.store.Open(e.ctx, backends.SessionOptions{Group: group, TTL: e.ttl})
-			}
-			if err != nil {
-				e.Errorf("the taker's renewal: %v", err)
-				return
-			}
-			r, err := e.try(taker, bindTxn(key, backends.Check{Key: key}))
-			if err == nil {
-				taken.Store(r.Time.UnixNano())
-				return
-			} else if !errors.Is(err, backends.ErrConflict) && !errors.Is(err, backends.ErrSessionLost) {
-				e.Errorf("take-over: %v", err)
-				return
-			}
-			<-time.After(max(time.Millisecond, e.ttl/500))
-		}
-	})
+	wg.Go(func() { e.takeOver(taker, key, &taken) })
 	wg.Wait()
 	if end := alive.Load() + int64(owner.TTL()); taken.Load() < end {
 		e.Errorf("%s: taken over %v before the owner's end", key, time.Duration(end-taken.Load()))
@@ -224,6 +204,29 @@ func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.D
 		e.Errorf("%s: the old owner's commit after the take-over: %+v, %v", key, r, err)
 	}
 	return true
+}
+
+// takeOver tries to take a key until it is free, and notes the store's time at which it was taken.
+func (e *env) takeOver(taker backends.Session, key string, taken *atomic.Int64) {
+	for e.ctx.Err() == nil {
+		_, err := taker.Renew(e.ctx, backends.RenewRequest{Incarnation: taker.Opened().Incarnation})
+		if errors.Is(err, backends.ErrSessionLost) { // on a busy machine: go on with another
+			taker, err = e.store.Open(e.ctx, backends.SessionOptions{Group: group, TTL: e.ttl})
+		}
+		if err != nil {
+			e.Errorf("the taker's renewal: %v", err)
+			return
+		}
+		r, err := e.try(taker, bindTxn(key, backends.Check{Key: key}))
+		if err == nil {
+			taken.Store(r.Time.UnixNano())
+			return
+		} else if !errors.Is(err, backends.ErrConflict) && !errors.Is(err, backends.ErrSessionLost) {
+			e.Errorf("take-over: %v", err)
+			return
+		}
+		<-time.After(max(time.Millisecond, e.ttl/500))
+	}
 }
 
 // releaseRace: a late release, checked against its version, never frees what somebody took.

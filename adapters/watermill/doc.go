@@ -13,7 +13,8 @@
 //
 //   - A Router does not give its middleware away: name it in Config.Middleware. What a Router puts into the context (message.HandlerNameFromCtx and the like) is empty.
 //   - The group settles messages, in batches, when the handler has returned. Message.Ack and Message.Nack decide as in Watermill, the first of them counts, but
-//     nothing is sent to the broker by them. A message that was acked before the handler returned an error is handled; the error goes to Config.Logger.
+//     nothing is sent to the broker by them. A message that was acked before the handler returned an error is handled; the error goes to
+//     Config.Logger; so it is where what it made could not be published. After a panic it comes again, acked or not.
 //   - Retries, their pauses and what becomes of a message that fails for good are the group's (group.Config.Retry) and the source's (its DeadLetter); errors that wrap
 //     rebalancer.ErrPermanent are not retried. Watermill's own Retry and PoisonQueue may be used too: they see the message first.
 //   - Order: messages of one resource come one after the other, or by key with Concurrency above 1 (group.Config.Concurrency, Key), in place of one goroutine for each subscription.

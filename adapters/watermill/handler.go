@@ -66,7 +66,8 @@ func (c Config) check(h bool) (Config, error) {
 	return c, errors.Join(bad...)
 }
 
-// Handler makes a handler of a group of one of Watermill that publishes nothing. Its error names everything that is wrong with its arguments.
+// Handler makes a handler of a group of one of Watermill that publishes nothing: where middleware returns messages all the same, the message fails with
+// message.ErrOutputInNoPublisherHandler, as in a router. Its error names everything that is wrong with its arguments.
 func Handler(cfg Config, h message.NoPublishHandlerFunc) (rebalancer.Handler, error) {
 	cfg, err := cfg.check(h != nil)
 	if err != nil {
@@ -98,13 +99,25 @@ func (c Config) handler(h message.HandlerFunc, to message.Publisher, topic strin
 			return err
 		}
 		made, err := h(msg)
-		if err == nil && len(made) > 0 && to != nil {
-			if err = to.Publish(topic, made...); err != nil {
-				err = fmt.Errorf("watermill: publish %d messages to %q: %w", len(made), topic, err)
-			}
+		if err == nil && len(made) > 0 {
+			err = publish(ctx, made, to, topic)
 		}
 		return c.outcome(m, msg, err)
 	}
+}
+
+// publish sends what a handler made. A handler that did not see the end of its context has no claim any more, and whoever has it will publish the same.
+func publish(ctx context.Context, made []*message.Message, to message.Publisher, topic string) error {
+	if to == nil {
+		return fmt.Errorf("watermill: %d messages have nowhere to go: %w; use Publishing", len(made), message.ErrOutputInNoPublisherHandler)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("watermill: %d messages for %q came too late: %w", len(made), topic, err)
+	}
+	if err := to.Publish(topic, made...); err != nil {
+		return fmt.Errorf("watermill: publish %d messages to %q: %w", len(made), topic, err)
+	}
+	return nil
 }
 
 // outcome is what the group is told: an Ack or Nack of the handler came before its return.

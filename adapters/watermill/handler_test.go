@@ -150,6 +150,52 @@ func TestPublishing(t *testing.T) {
 	if err := h(t.Context(), &rebalancer.Message{Body: []byte("b")}); !errors.Is(err, out.err) || !strings.Contains(err.Error(), `"bills"`) {
 		t.Errorf("what is not published is not handled: %v", err)
 	}
+	out.err = nil
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h(late, &rebalancer.Message{Body: []byte("c")}); !errors.Is(err, context.Canceled) || len(out.topics) != 2 {
+		t.Errorf("after the end of the claim: %v, %q", err, out.topics)
+	}
+	cfg := quiet()
+	cfg.Middleware = []message.HandlerMiddleware{func(message.HandlerFunc) message.HandlerFunc { return twice }}
+	h = made(t)(watermill.Handler(cfg, func(*message.Message) error { return nil }))
+	if err := h(t.Context(), &rebalancer.Message{}); !errors.Is(err, message.ErrOutputInNoPublisherHandler) {
+		t.Errorf("messages without a publisher: %v", err)
+	}
+}
+
+// What cannot be published leaves its message unsettled: it comes again, before the next one, and is gone only after it was published.
+func TestPublishedBeforeSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source, out := memory.New(), &publisher{err: errors.New("no broker")}
+		if err := source.Send("orders", "a", "b"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var seen []string
+		h := made(t)(watermill.Publishing(quiet(), func(m *message.Message) ([]*message.Message, error) {
+			seen = append(seen, string(m.Payload)+m.Metadata.Get(watermill.MetadataAttempt))
+			switch seen[len(seen)-1] {
+			case "a2":
+				out.err = nil
+			case "b1":
+				cancel()
+			}
+			return []*message.Message{message.NewMessage("", m.Payload)}, nil
+		}, out, "bills"))
+		g, err := group.New(group.Config{Name: "g", Node: "n", Store: stores.New(), Source: source, Resources: group.Static("orders"), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Consume(ctx, h); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(seen, []string{"a1", "a2", "b1"}) || !slices.Equal(out.topics, []string{"bills a", "bills b"}) {
+			t.Errorf("handled %q, published %q", seen, out.topics)
+		}
+	})
 }
 
 // Middleware of Watermill wraps the handler, the first outermost.
@@ -209,6 +255,7 @@ func TestInAGroup(t *testing.T) {
 			case "a1":
 				m.Nack()
 			case "b1":
+				m.Ack() // does not help
 				panic("boom")
 			case "c1":
 				close(reached)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -96,7 +94,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPut, "/api/queues/"+vhost+"/orders."+q, map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}}, nil)
 	}
 	services := []*service{start(t, broker.URL(vhost), url), start(t, broker.URL(vhost), url)}
-	until(t, "both are ready and work two queues each", func() bool {
+	programtest.Until(t, "both are ready and work two queues each", func() bool {
 		d, err := admin.Describe(t.Context(), store, "orders")
 		held := map[string]int{}
 		for _, r := range d.Resources {
@@ -114,25 +112,27 @@ func TestRuns(t *testing.T) {
 		publish(broker, vhost, i%4, fmt.Sprintf("order-%03d", i), fmt.Sprintf("customer-%d %d", i%4, i))
 	}
 	publish(broker, vhost, 0, "nonsense", "nonsense")
+	publish(broker, vhost, 1, "", "customer-1 1")           // has no id
+	publish(broker, vhost, 2, "order-001", "other-queue 1") // an id that another queue has, too
 	if err := services[0].Wait(); err != nil {
 		t.Errorf("the one that was stopped ended with %v", err)
 	}
-	until(t, "all is booked", func() bool { return len(booked(t, db, "%")) == orders })
+	programtest.Until(t, "all is booked", func() bool { return len(booked(t, db, "%")) == orders+1 })
 	for i := range 4 {
 		if all := booked(t, db, fmt.Sprintf("customer-%d", i)); !slices.IsSorted(all) || len(all) != orders/4 {
 			t.Errorf("customer %d: %q", i, all)
 		}
 	}
-	until(t, "what is no order is among the dead", func() bool {
+	programtest.Until(t, "what is no order, and one without an id, are among the dead", func() bool {
 		var q struct{ Messages int }
 		broker.Must(http.MethodGet, "/api/queues/"+vhost+"/orders.dead", nil, &q)
-		return q.Messages == 1
+		return q.Messages == 2
 	})
 	late := &rebalancer.Message{Resource: "orders.1", ID: "late", Body: []byte("customer-1 7"), Fence: 1}
 	if err := (&Ledger{db}).Handle(t.Context(), late); !errors.Is(err, rebalancer.ErrLost) {
 		t.Errorf("an owner that was replaced: %v", err)
 	}
-	if all := booked(t, db, "%"); len(all) != orders {
+	if all := booked(t, db, "%"); len(all) != orders+1 {
 		t.Errorf("%q", all)
 	}
 	if err := services[1].Process.Signal(syscall.SIGTERM); err != nil {
@@ -169,17 +169,4 @@ func booked(t *testing.T, db *pgxpool.Pool, customers string) []string {
 		all = append(all, id)
 	}
 	return all
-}
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within a minute: %s", what)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

@@ -27,65 +27,70 @@ What went wrong last with a resource is told by the node that holds it, as long 
 resource gets on again. With --source it asks the source, at each look, how many messages wait; what the source does not tell in time is left out, and
 without --watch a source that tells nothing at all is an error, after the group was shown.`
 
+type describeOptions struct {
+	store, output, source string
+	watch                 bool
+	interval              time.Duration
+}
+
 func describeCommand() command {
 	return command{
 		name: "describe", args: "GROUP", short: "show how a group stands", long: describeLong, min: 1, max: 1,
 		setup: func(f *flags) action {
-			var store, output, source string
-			var watch bool
-			var interval time.Duration
-			operatorStore(f, &store)
-			f.StringVar(&output, "output", "text", "how to write it; in json a duration is in seconds")
+			var o describeOptions
+			operatorStore(f, &o.store)
+			f.StringVar(&o.output, "output", "text", "how to write it; in json a duration is in seconds")
 			f.explain("output", "text|json")
 			f.short("o", "output")
-			f.BoolVar(&watch, "watch", false, "go on looking until Ctrl-C")
+			f.BoolVar(&o.watch, "watch", false, "go on looking until Ctrl-C")
 			f.explain("watch", "")
-			f.DurationVar(&interval, "interval", 2*time.Second, "how long --watch waits between two looks")
+			f.DurationVar(&o.interval, "interval", 2*time.Second, "how long --watch waits between two looks")
 			f.explain("interval", "DURATION")
-			f.StringVar(&source, "source", "", "the group's source, as for consume, to show how many messages wait. Defaults to none.")
+			f.StringVar(&o.source, "source", "", "the group's source, as for consume, to show how many messages wait. Defaults to none.")
 			f.explain("source", "URL")
-			return func(ctx context.Context, p *program, args, _ []string) error {
-				if output != "text" && output != "json" {
-					return usagef("--output is %q: it must be text or json", output)
-				}
-				if interval < minInterval {
-					return usagef("--interval is %v: it must be at least %v", interval, minInterval)
-				}
-				return p.withStore(ctx, store, true, func(s backends.Store) error {
-					lags, done, err := p.lags(ctx, source)
-					if err != nil {
-						return err
-					}
-					defer done()
-					look := func(ctx context.Context) (admin.Description, error) {
-						d, err := admin.Describe(ctx, s, args[0])
-						if err == nil && watch {
-							_ = lags(ctx, &d) // what is not known is left out
-						}
-						return d, err
-					}
-					if watch {
-						w := &watcher{
-							every: interval, json: output == "json", out: p.stdout, errs: p.stderr, now: time.Now,
-							look:   look,
-							screen: func() (columns, lines int, ok bool) { return screenOf(p.stdout) },
-						}
-						return w.run(ctx)
-					}
-					d, err := look(ctx)
-					if err != nil {
-						return err
-					}
-					unknown := lags(ctx, &d) // told after what is known
-					write := describeText
-					if output == "json" {
-						write = describeJSON
-					}
-					return errors.Join(write(p.stdout, d), unknown)
-				})
-			}
+			return func(ctx context.Context, p *program, args, _ []string) error { return p.describe(ctx, o, args[0]) }
 		},
 	}
+}
+
+func (p *program) describe(ctx context.Context, o describeOptions, group string) error {
+	if o.output != "text" && o.output != "json" {
+		return usagef("--output is %q: it must be text or json", o.output)
+	}
+	if o.interval < minInterval {
+		return usagef("--interval is %v: it must be at least %v", o.interval, minInterval)
+	}
+	return p.withStore(ctx, o.store, true, func(s backends.Store) error {
+		lags, done, err := p.lags(ctx, o.source)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if o.watch {
+			w := &watcher{
+				every: o.interval, json: o.output == "json", out: p.stdout, errs: p.stderr, now: time.Now,
+				look: func(ctx context.Context) (admin.Description, error) {
+					d, err := admin.Describe(ctx, s, group)
+					if err == nil {
+						_ = lags(ctx, &d) // what is not known is left out
+					}
+					return d, err
+				},
+				screen: func() (columns, lines int, ok bool) { return screenOf(p.stdout) },
+			}
+			return w.run(ctx)
+		}
+		d, err := admin.Describe(ctx, s, group)
+		if err != nil {
+			return err
+		}
+		unknown := lags(ctx, &d) // told after what is known
+		write := describeText
+		if o.output == "json" {
+			write = describeJSON
+		}
+		return errors.Join(write(p.stdout, d), unknown)
+	})
 }
 
 func describeText(out io.Writer, d admin.Description) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/admin"
+	"github.com/rebalancer-go/rebalancer/sources"
 )
 
 func TestDescribeGolden(t *testing.T) {
@@ -69,7 +72,7 @@ func TestDescribeLag(t *testing.T) {
 	w.want(codeUsage, "", "--source", "describe", "g", "--source", "nonsense://x")
 }
 
-// A source that tells nothing is an error, but the group is shown all the same.
+// A source that tells nothing, or cannot be opened, is an error, but the group is shown all the same.
 func TestDescribeLagUnknown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -77,4 +80,35 @@ func TestDescribeLagUnknown(t *testing.T) {
 	w.want(codeDone, "", "", "resources", "add", "g", "none")
 	w.want(codeFailed, "none", "how many messages wait", "describe", "g", "--source", "file://"+w.dir)
 	w.want(codeFailed, `"name": "none"`, "how many messages wait", "describe", "g", "--source", "file://"+w.dir, "-o", "json")
+	w.want(codeNotFound, "none", "nowhere", "describe", "g", "--source", "file://"+w.dir+"/nowhere")
+}
+
+// silent is a source that does not answer how many messages wait.
+type silent struct{ sources.Source }
+
+func (silent) Lag(ctx context.Context, _ string) (int64, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// A source that does not answer is waited for a few seconds, not for ever; with --watch the group is shown without.
+func TestDescribeSilentSource(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sources = []sourceDriver{{scheme: "silent", open: func(context.Context, *url.URL, sourceOptions) (*openSource, error) {
+		return &openSource{Source: silent{}, close: func() error { return nil }}, nil
+	}}}
+	w.want(codeDone, "", "", "create", "g", "--registered")
+	w.want(codeDone, "", "", "resources", "add", "g", "a")
+	w.want(codeFailed, "unshared", "how many messages wait", "describe", "g", "--source", "silent:")
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	_, end := watching(t, w, kept{w.store}, out, "--source", "silent:")
+	eventually(t, "the group is shown", func() bool { b, _ := os.ReadFile(out.Name()); return strings.Contains(string(b), "unshared") })
+	if code := end(); code != codeDone {
+		t.Errorf("exit %d", code)
+	}
 }

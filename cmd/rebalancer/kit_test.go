@@ -35,6 +35,8 @@ type world struct {
 	store *memory.Store
 	dir   string // root of the file source, with a directory "in"
 	env   map[string]string
+
+	sources []sourceDriver // nil: those of the program
 }
 
 type kept struct{ backends.Store }
@@ -56,8 +58,12 @@ type result struct {
 }
 
 func (w *world) program(out *os.File, errs *programtest.Buffer) *program {
+	drivers := w.sources
+	if drivers == nil {
+		drivers = sourceDrivers()
+	}
 	return &program{
-		stdout: out, stderr: errs, supervisor: []string{superviseMode}, sources: sourceDrivers(),
+		stdout: out, stderr: errs, supervisor: []string{superviseMode}, sources: drivers,
 		lookup: func(k string) (string, bool) { v, ok := w.env[k]; return v, ok },
 		stores: []storeDriver{{scheme: "test", form: "test:", open: func(context.Context, *url.URL, bool) (backends.Store, error) {
 			return kept{w.store}, nil

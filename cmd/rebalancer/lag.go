@@ -40,7 +40,8 @@ func (p *program) lags(ctx context.Context, url string) (fill func(context.Conte
 	case errors.Is(err, errUsage):
 		return nil, nil, err
 	case err != nil: // the group is shown all the same
-		return func(context.Context, *admin.Description) error { return err }, func() {}, nil
+		failed := err // which the return sets to nil
+		return func(context.Context, *admin.Description) error { return failed }, func() {}, nil
 	}
 	return func(ctx context.Context, d *admin.Description) error {
 		names := make([]string, len(d.Resources))

@@ -71,3 +71,45 @@ func TestUnknownOutcomeMayComeLater(t *testing.T) {
 	}
 	t.Errorf("%+v", h.Steps)
 }
+
+// TestWhichAttemptWasApplied: of two attempts of unknown outcome it is the one that can still be applied, or else the last.
+func TestWhichAttemptWasApplied(t *testing.T) {
+	t.Parallel()
+	claim := func(req uint64, member int64) Act {
+		return Act{Name: "Commit", Req: req, Session: "s", Txns: []Txn{{Checks: []Key{{coord.MemberKey("n"), member}, {coord.ClaimKey("r"), 0}}, Puts: []Entry{{Key: coord.ClaimKey("r"), Bound: true}}}}}
+	}
+	unknown := func(req uint64) Act {
+		return Act{Name: "Committed", Req: req, Code: codeOK, Results: []Result{{Code: codeUnknown}}}
+	}
+	member := Act{Name: "Commit", Req: 1, Session: "s", Txns: []Txn{{Puts: []Entry{{Key: coord.MemberKey("n"), Bound: true}}}}}
+	joined := Act{Name: "Committed", Req: 1, Code: codeOK, Results: []Result{{Code: codeOK, Versions: []Key{{coord.MemberKey("n"), 5}}}}}
+	for name, c := range map[string]struct {
+		first, second int64 // versions of the member entry that they check
+		want          int   // the line that sent the one which was applied
+	}{
+		"the first alone holds":  {5, 4, 2},
+		"the second alone holds": {4, 5, 3},
+		"both hold":              {5, 5, 3},
+		"neither holds any more": {4, 4, 3},
+	} {
+		h, err := Explain([]Line{
+			{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{member}},
+			{Node: "n", Proc: "p", Event: joined, Actions: []Act{claim(2, c.first)}},
+			{Node: "n", Proc: "p", Event: unknown(2), Actions: []Act{claim(3, c.second)}},
+			{Node: "n", Proc: "p", Event: unknown(3), Actions: []Act{{Name: "Read", Req: 4}}},
+			{Node: "n", Proc: "p", Event: Act{Name: "ReadDone", Req: 4, Code: codeOK, Seen: []Entry{{Key: coord.ClaimKey("r"), Version: 7, Session: "s"}}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent []int
+		for _, s := range h.Steps {
+			if s.Do == DoClaim {
+				sent = append(sent, s.Sent)
+			}
+		}
+		if len(sent) != 1 || sent[0] != c.want {
+			t.Errorf("%s: what lines %v sent was applied, want %d", name, sent, c.want)
+		}
+	}
+}

@@ -99,11 +99,12 @@ func (t *translation) supersede(e event, s *life, op *operation) {
 
 // sights adds what a renewal or a read says of each key.
 func (t *translation) sights(e event) {
+	var over sessions
+	if t.ahead {
+		over = t.over(e.Call, e.Return)
+	}
 	for _, key := range e.Keys {
-		o := sight{key: t.local[key]}
-		if t.ahead {
-			o.over = t.over(e.Call, e.Return)
-		}
+		o := sight{key: t.local[key], over: over}
 		if state, ok := e.States[key]; ok {
 			o.version, o.writer, o.session = state.Version, -1, t.numberOf(state.Session)
 		}

@@ -120,7 +120,7 @@ func TestOlderOwnerInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 	newer := make(chan error, 1)
 	go func() { newer <- l.Handle(t.Context(), message("newer", 2)) }()
-	until(t, "the newer owner waits for the older one's row", func() bool {
+	programtest.Until(t, "the newer owner waits for the older one's row", func() bool {
 		const waits = `SELECT count(*) FROM pg_locks WHERE NOT granted`
 		var n int
 		return l.db.QueryRow(t.Context(), waits).Scan(&n) == nil && n > 0
@@ -209,15 +209,5 @@ func waitFor(t *testing.T, g *group.Group, what func(group.Status) bool) {
 	defer cancel()
 	if err := g.Wait(ctx, what); err != nil {
 		t.Errorf("%v; status %+v", err, g.Status())
-	}
-}
-
-// until polls f for a minute.
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
-		}
 	}
 }

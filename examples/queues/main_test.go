@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/backends/redis"
@@ -68,7 +66,7 @@ func TestRuns(t *testing.T) {
 		}
 		defer func() { _ = programs[i].Process.Kill() }()
 	}
-	until(t, "both work two queues", func() bool {
+	programtest.Until(t, "both work two queues", func() bool {
 		d, err := admin.Describe(t.Context(), store, "orders")
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +81,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPost, "/api/exchanges/"+vhost+"/amq.default/publish",
 			map[string]any{"properties": map[string]any{}, "routing_key": fmt.Sprintf("orders.%d", i), "payload": "hello", "payload_encoding": "string"}, nil)
 	}
-	until(t, "both have worked two messages", func() bool { return handled(&said[0]) == 2 && handled(&said[1]) == 2 })
+	programtest.Until(t, "both have worked two messages", func() bool { return handled(&said[0]) == 2 && handled(&said[1]) == 2 })
 	for i, p := range programs {
 		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
@@ -98,16 +96,3 @@ func TestRuns(t *testing.T) {
 }
 
 func handled(said *programtest.Buffer) int { return strings.Count(said.String(), ": hello, fence ") }
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within a minute: %s", what)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

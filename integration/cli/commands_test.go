@@ -51,7 +51,8 @@ func TestStoreCommands(t *testing.T) {
 			o.eventually("one works everything", "describe G", "HOLDS", "one")
 			o.noSuchName()
 			o.besideRebalances()
-			stop()
+			o.evicts()
+			stop(done)
 			o.end()
 		})
 	}
@@ -143,6 +144,10 @@ func (o *operator) noSuchName() {
 		{"resources remove G none", done, "none was not registered"},
 		{"resources weight G none --weight 2", refused, `"none" is not registered`},
 		{"resources unpin G none", done, "none was not pinned"},
+		{"resources move G none --to one", refused, `"none"`},
+		{"resources move G a --to none", refused, `"none" is not there`},
+		{"create G --registered --ttl 8s", done, "exists already"},
+		{"create G --registered --ttl 9s", refused, "other settings"},
 		{"resources add G a", done, "a was registered already"},
 		{"resources pin G a --to bad/name", usage, "bad/name"},
 		{"nodes evict G none", done, "none is no member"},
@@ -167,7 +172,7 @@ func (o *operator) besideRebalances() {
 		for ; ctx.Err() == nil; came++ {
 			stop := o.node("guest")
 			o.eventually("the guest is there", "nodes list G", "guest")
-			stop()
+			stop(done)
 		}
 	})
 	for range 2 {
@@ -191,6 +196,19 @@ func (o *operator) besideRebalances() {
 	}
 }
 
+// evicts: a node that is told to go ends as one that was refused, and what was said of it is in the history once.
+func (o *operator) evicts() {
+	o.t.Helper()
+	stop := o.node("visitor")
+	o.eventually("the visitor is there", "nodes list G", "visitor")
+	o.one("g", command{"nodes evict G visitor --wait 1m", done, "visitor evicted"})
+	o.one("g", command{"nodes evict G visitor --wait 1m", done, "visitor is no member"})
+	stop(refused)
+	if history := o.one("g", command{"history G", done, "evict"}); strings.Count(history, "evict ") != 1 {
+		o.t.Errorf("the history does not tell once that a node was evicted:\n%s", history)
+	}
+}
+
 // end: a group without nodes can be deleted, and is gone.
 func (o *operator) end() {
 	o.t.Helper()
@@ -202,8 +220,8 @@ func (o *operator) end() {
 	}
 }
 
-// node starts a node of the group, and returns what stops it as an operator would.
-func (o *operator) node(name string) (stop func()) {
+// node starts a node of the group, and returns what stops it as an operator would, if it has not ended, and wants a code of it.
+func (o *operator) node(name string) (stop func(code int)) {
 	o.t.Helper()
 	for _, r := range []string{"a", "b", "c", "d"} {
 		if err := os.MkdirAll(filepath.Join(o.dir, r), 0o700); err != nil {
@@ -216,14 +234,16 @@ func (o *operator) node(name string) (stop func()) {
 	if err := cmd.Start(); err != nil {
 		o.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return func() {
-		_ = cmd.Process.Signal(os.Interrupt)
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }() // how it ended is looked at
+	return func(code int) {
+		if code == done {
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
 		select {
-		case err := <-ended:
-			if err != nil {
-				o.t.Errorf("node %s: %v\n%s", name, err, errs.String())
+		case <-ended:
+			if got := cmd.ProcessState.ExitCode(); got != code {
+				o.t.Errorf("node %s: exit %d, want %d\n%s", name, got, code, errs.String())
 			}
 		case <-time.After(time.Minute):
 			_ = cmd.Process.Kill()

@@ -42,13 +42,14 @@ func TestRollingRestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRolling(t, broker, db, static)
-			stop := r.publish(broker)
+			stop := r.publish()
 			r.restartAll()
-			r.await("there were messages enough", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.published >= 500 })
+			r.await("there were messages enough", func() bool { _, n := r.counts(); return n >= 500 })
 			stop()
-			r.allHandled()
+			r.await("all messages are handled", func() bool { handled, published := r.counts(); return handled == published })
 			r.moves()
 			r.onThePage()
+			r.once()
 		})
 	}
 }
@@ -59,7 +60,6 @@ type rolling struct {
 	static bool
 	url    string // of the database
 	schema string
-	vhost  string
 	amqp   string
 	queues []string
 	store  backends.Store
@@ -84,14 +84,15 @@ type restarted struct {
 }
 
 func newRolling(t *testing.T, broker *testserver.RabbitMQ, db *testserver.Postgres, static bool) *rolling {
-	r := &rolling{t: t, static: static, url: db.URL("postgres", "") + "&pool_max_conns=4", vhost: broker.VHost(t), owners: map[string][]string{}, handled: map[string]int{}}
-	r.schema, r.amqp = "rolling"+fmt.Sprint(static), broker.URL(r.vhost)
+	r := &rolling{t: t, static: static, url: db.URL("postgres", "") + "&pool_max_conns=4", owners: map[string][]string{}, handled: map[string]int{}}
+	vhost := broker.VHost(t)
+	r.schema, r.amqp = "rolling"+fmt.Sprint(static), broker.URL(vhost)
 	r.reader = metric.NewManualReader()
 	r.meters = metric.NewMeterProvider(metric.WithReader(r.reader))
 	for i := range rollingQueues {
 		q := fmt.Sprintf("orders.%03d", i)
 		r.queues = append(r.queues, q)
-		broker.Must(http.MethodPut, "/api/queues/"+r.vhost+"/"+q, map[string]any{"durable": true}, nil)
+		broker.Must(http.MethodPut, "/api/queues/"+vhost+"/"+q, map[string]any{"durable": true}, nil)
 	}
 	r.store = r.openStore()
 	t.Cleanup(func() { _ = r.store.Close() })
@@ -212,6 +213,11 @@ func (r *rolling) await(what string, ok func() bool) {
 
 // restartAll stops and starts each node; what was before does not count.
 func (r *rolling) restartAll() {
+	r.await("each queue was claimed", func() bool { // which is noted after it is said to be worked
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.owners) == rollingQueues
+	})
 	r.mu.Lock()
 	for q, l := range r.owners {
 		r.owners[q] = l[len(l)-1:]
@@ -230,7 +236,7 @@ func (r *rolling) restartAll() {
 }
 
 // publish sends messages to all queues in turn, until it is told to stop.
-func (r *rolling) publish(broker *testserver.RabbitMQ) (stop func()) {
+func (r *rolling) publish() (stop func()) {
 	r.t.Helper()
 	conn, err := amqp.Dial(r.amqp)
 	if err != nil {
@@ -271,16 +277,19 @@ func (r *rolling) publish(broker *testserver.RabbitMQ) (stop func()) {
 	}
 }
 
-// allHandled waits until all messages were handled, each once.
-func (r *rolling) allHandled() {
-	r.t.Helper()
-	r.await("all messages are handled", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return len(r.handled) == r.published
-	})
+// counts are of messages.
+func (r *rolling) counts() (handled, published int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return len(r.handled), r.published
+}
+
+// once: when all nodes have ended, no message was handled twice.
+func (r *rolling) once() {
+	r.t.Helper()
+	for _, n := range r.nodes {
+		n.stop()
+	}
 	for id, n := range r.handled {
 		if n > 1 {
 			r.t.Errorf("message %s was handled %d times", id, n)

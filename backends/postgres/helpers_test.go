@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
@@ -82,16 +83,6 @@ func ask[T any](t testing.TB, c *pgx.Conn, s *Store, sql string, args ...any) (v
 		t.Fatal(err)
 	}
 	return v
-}
-
-// eventually polls f for 20 s.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 // waits tells whether a statement on the store's tables waits for a lock.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 func TestWhatTheServerTells(t *testing.T) {
@@ -18,7 +19,7 @@ func TestWhatTheServerTells(t *testing.T) {
 	}
 	warnings := func(parts ...string) {
 		t.Helper()
-		eventually(t, "it warns of what it should", func() bool {
+		testwait.Until(t, "it warns of what it should", func() bool {
 			got, err := s.Warnings(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -81,14 +81,3 @@ func process(t testing.TB, role, path string, more ...string) *exec.Cmd {
 	cmd.Stderr = os.Stderr
 	return cmd
 }
-
-// eventually polls f for 20 s. What depends on a lock of this process may take a moment: processes that other tests start
-// meanwhile inherit it, as they should.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}

@@ -14,8 +14,9 @@ import (
 	"time"
 
 	_ "github.com/microsoft/go-mssqldb"
-	"github.com/rebalancer-go/rebalancer/backends"
 	"go.uber.org/goleak"
+
+	"github.com/rebalancer-go/rebalancer/backends"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -180,14 +181,4 @@ func must(t testing.TB, h backends.Session, txns ...backends.Txn) []backends.Res
 
 func renew(ctx context.Context, h backends.Session, keys ...string) (backends.RenewReply, error) {
 	return h.Renew(ctx, backends.RenewRequest{Incarnation: h.Opened().Incarnation, Keys: keys})
-}
-
-// eventually polls f for 20 s.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 // opcodes that are looked at here.
@@ -112,14 +113,14 @@ func TestARenewalAfterALongSilenceIsSentTwice(t *testing.T) {
 		return int(multis.Load())
 	}
 	once := func() bool { return renewals() == 1 } // soon, or the machine was busy and the silence long
-	eventually(t, "one write for a renewal of a new session", once)
-	eventually(t, "nothing was sent for long", func() bool { return !h.lease.assured(time.Now(), h.l.heardAt()) && h.lease.silent(h.lease.early()) })
+	testwait.Until(t, "one write for a renewal of a new session", once)
+	testwait.Until(t, "nothing was sent for long", func() bool { return !h.lease.assured(time.Now(), h.l.heardAt()) && h.lease.silent(h.lease.early()) })
 	start := time.Now()
 	if n := renewals(); n != 2 || time.Since(start) < h.lease.relay() {
 		t.Fatalf("%d writes in %v, want 2 and a wait of %v", n, time.Since(start), h.lease.relay())
 	}
-	eventually(t, "the leader has heard of it", func() bool { return h.lease.assured(time.Now(), time.Time{}) })
-	eventually(t, "one write for a renewal after another", once)
+	testwait.Until(t, "the leader has heard of it", func() bool { return h.lease.assured(time.Now(), time.Time{}) })
+	testwait.Until(t, "one write for a renewal after another", once)
 }
 
 // silent tells whether the last request was answered at least d ago.

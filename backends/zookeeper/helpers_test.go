@@ -86,16 +86,6 @@ func has(t testing.TB, h *session, key string) bool {
 	return len(r.Entries) == 1
 }
 
-// eventually polls f for 60 s.
-func eventually(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !f(); <-time.After(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // within is a context that ends after d, or with the test.
 func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)

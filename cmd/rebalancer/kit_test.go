@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -154,15 +153,6 @@ func (w *world) left(dir string) []string {
 // consume is a call of consume on the directory in, with flags and perhaps a command.
 func (w *world) consume(flags ...string) []string {
 	return append([]string{"consume", "g", "--source", "file://" + w.dir, "--resource", "in", "--ttl", "5s"}, flags...)
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting until %s", what)
-		}
-	}
 }
 
 func lineCount(file string) int {

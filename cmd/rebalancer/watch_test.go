@@ -15,6 +15,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 // moody is a store that can be made to answer nothing but an error.
@@ -73,15 +74,15 @@ func TestWatchAppends(t *testing.T) {
 	defer out.Close()
 	written := func() string { b, _ := os.ReadFile(out.Name()); return string(b) }
 	errs, end := watching(t, w, store, out)
-	eventually(t, "the group is shown", func() bool { return strings.Contains(written(), "Group        g") })
+	testwait.Until(t, "the group is shown", func() bool { return strings.Contains(written(), "Group        g") })
 	whole := written()
 	w.want(codeDone, "", "", "resources", "add", "g", "a")
-	eventually(t, "a change is written", func() bool { return strings.Contains(written(), "resource a: - → unshared") })
+	testwait.Until(t, "a change is written", func() bool { return strings.Contains(written(), "resource a: - → unshared") })
 	store.ill.Store(true)
-	eventually(t, "the error is said", func() bool { return strings.Contains(errs.String(), "the store is away") })
+	testwait.Until(t, "the error is said", func() bool { return strings.Contains(errs.String(), "the store is away") })
 	w.want(codeDone, "", "", "resources", "remove", "g", "a")
 	store.ill.Store(false)
-	eventually(t, "it goes on", func() bool { return strings.Contains(written(), "resource a: unshared") })
+	testwait.Until(t, "it goes on", func() bool { return strings.Contains(written(), "resource a: unshared") })
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}
@@ -108,16 +109,16 @@ func TestWatchOnATerminal(t *testing.T) {
 	read := make(chan struct{})
 	go func() { _, _ = io.Copy(&screen, outside); close(read) }()
 	_, end := watching(t, w, store, inside)
-	eventually(t, "it is drawn twice", func() bool { return strings.Count(screen.String(), home+"Every 100ms") > 1 })
+	testwait.Until(t, "it is drawn twice", func() bool { return strings.Count(screen.String(), home+"Every 100ms") > 1 })
 	store.ill.Store(true)
-	eventually(t, "the error is shown", func() bool {
+	testwait.Until(t, "the error is shown", func() bool {
 		return strings.Contains(screen.String(), "ERROR        describe: ") && strings.Contains(screen.String(), "the store is away")
 	})
 	store.ill.Store(false)
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}
-	eventually(t, "the screen is given back", func() bool { return strings.Contains(screen.String(), leaveScreen) })
+	testwait.Until(t, "the screen is given back", func() bool { return strings.Contains(screen.String(), leaveScreen) })
 	inside.Close()
 	<-read
 	drawn, left, _ := strings.Cut(screen.String(), leaveScreen)
@@ -144,9 +145,9 @@ func TestWatchInJSON(t *testing.T) {
 	read := make(chan struct{})
 	go func() { _, _ = io.Copy(&lines, r); close(read) }()
 	_, end := watching(t, w, kept{w.store}, out, "-o", "json")
-	eventually(t, "the group is shown", func() bool { return strings.Count(lines.String(), "\n") == 1 })
+	testwait.Until(t, "the group is shown", func() bool { return strings.Count(lines.String(), "\n") == 1 })
 	w.want(codeDone, "", "", "resources", "add", "g", "a")
-	eventually(t, "a change is written", func() bool { return strings.Count(lines.String(), "\n") > 1 })
+	testwait.Until(t, "a change is written", func() bool { return strings.Count(lines.String(), "\n") > 1 })
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}

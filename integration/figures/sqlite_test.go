@@ -9,6 +9,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 // files opens the file anew for each session, so that nodes share no more than processes do.
@@ -39,13 +40,13 @@ func TestSQLite(t *testing.T) {
 		f.balanced(all...)
 		leaver := f.coordinator()
 		f.send(20000)
-		eventually(t, func() bool { return f.workedWithout("") })
+		testwait.Until(t, "every resource is worked", func() bool { return f.workedWithout("") })
 		mine := f.heldBy(leaver)
 		began := time.Now()
 		f.nodes[leaver].stop()
 		all = slices.DeleteFunc(all, func(n string) bool { return n == leaver })
 		f.balanced(all...)
-		eventually(t, func() bool { return f.workedWithout(leaver) })
+		testwait.Until(t, "the others work every resource", func() bool { return f.workedWithout(leaver) })
 		f.logIdle("leave of the coordinator", mine, began)
 
 		victim := all[0]
@@ -55,7 +56,7 @@ func TestSQLite(t *testing.T) {
 		f.source.kill(victim)
 		rest := all[1:]
 		f.balanced(rest...)
-		eventually(t, func() bool { return f.workedWithout(victim) })
+		testwait.Until(t, "the others work every resource", func() bool { return f.workedWithout(victim) })
 		f.logIdle("crash", mine, began)
 		for _, r := range f.resources {
 			hs := f.source.of(r)
@@ -66,20 +67,6 @@ func TestSQLite(t *testing.T) {
 		f.end()
 		f.noWholeGroup()
 	})
-}
-
-func eventually(t *testing.T, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(2 * time.Minute)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatal("did not happen within 2 minutes")
-		}
-	}
 }
 
 // workedWithout tells whether a message of every resource was settled under a claim that is not of the node that is gone.

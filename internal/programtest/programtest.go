@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Main builds the command line, tells its path in *binary, and runs the tests. It returns what TestMain passes to os.Exit.
@@ -86,14 +85,4 @@ func (b *Buffer) String() string {
 func (b *Buffer) Tail(n int) string {
 	s := b.String()
 	return s[max(0, len(s)-n):]
-}
-
-// Until looks every 50 ms until something holds, and fails the test when it does not within a minute.
-func Until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); <-time.After(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 // The test binary is also the supervisor, and the parent that tests kill.
@@ -82,21 +84,11 @@ func text(s string) func(context.Context) (io.ReadCloser, error) {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil }
 }
 
-// until polls a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting until %s", what)
-		}
-	}
-}
-
 // pidIn waits for a script to have written a process id and a newline into a file.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
 	var pid int
-	until(t, file+" holds a process id", func() bool {
+	testwait.Until(t, file+" holds a process id", func() bool {
 		b, _ := os.ReadFile(file)
 		if !bytes.HasSuffix(b, []byte("\n")) {
 			return false

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -233,6 +234,6 @@ func TestFrozenConsumer(t *testing.T) {
 		}
 		p.kill()
 		settle(t, r, sources.Done, ms...)
-		eventually(t, "all acknowledged", func() bool { return b.total("q") == 0 })
+		testwait.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 })
 	})
 }

@@ -282,20 +282,6 @@ func numbers(a, b int) string {
 	return strings.Join(all, " ")
 }
 
-// eventually polls until ok, or fails.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(30 * time.Second); !ok(); {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("not within 30 s: %s", what)
-		}
-	}
-}
-
 // total is how many messages a queue holds, in hand or not, as the queue itself counts.
 func (b *bench) total(queue string) int {
 	b.t.Helper()

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rebalancer-go/rebalancer"
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -91,7 +92,7 @@ func TestLastReturn(t *testing.T) {
 		}
 		settle(t, r, sources.Reject, ms...)
 		settle(t, r, sources.Done, fetch(t, r, 1)...)
-		eventually(t, "nothing is left", func() bool { return b.total("q") == 0 })
+		testwait.Until(t, "nothing is left", func() bool { return b.total("q") == 0 })
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/rebalancer-go/rebalancer/internal/testwait"
 )
 
 // stub is a broker that does what a real one seldom does: it answers when it is told to. It has one queue of any name.
@@ -110,7 +112,7 @@ func (s *stub) reader(src *Source) *reader {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _, _ = r.Fetch(ctx, 1) }()
-	eventually(s.t, "the queue is consumed", func() bool { c, _, _ := s.last(); return c != nil })
+	testwait.Until(s.t, "the queue is consumed", func() bool { c, _, _ := s.last(); return c != nil })
 	cancel()
 	<-done
 	return r
@@ -148,13 +150,13 @@ func (s *stub) names() []string {
 
 func (s *stub) waitFor(what string) {
 	s.t.Helper()
-	eventually(s.t, "the client to say "+what, func() bool { return slices.Contains(s.heard(), what) })
+	testwait.Until(s.t, "the client to say "+what, func() bool { return slices.Contains(s.heard(), what) })
 }
 
 // waitForOne waits for a method on any channel.
 func (s *stub) waitForOne(method string) {
 	s.t.Helper()
-	eventually(s.t, "the client to say "+method, func() bool { return s.count(method) > 0 })
+	testwait.Until(s.t, "the client to say "+method, func() bool { return s.count(method) > 0 })
 }
 
 // count is how often a method was said.
@@ -279,7 +281,7 @@ func (s *stub) send(tag uint64, again bool, properties []byte, body string) {
 func (s *stub) confirm() {
 	var c net.Conn
 	var channel uint16
-	eventually(s.t, "something is published", func() bool {
+	testwait.Until(s.t, "something is published", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c, channel = s.publisher, s.publishing

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // A standby that lags is promoted: what was acknowledged after its last moment is lost, the timeline makes it a new incarnation, nobody who accepted the
@@ -25,18 +25,18 @@ func TestPromotionOfALaggingStandby(t *testing.T) {
 	h := session(t, s, "n", time.Minute)
 	kept := must(t, h, claim("kept"))[0].Versions["kept"]
 	c := connect(t, standby.URL("postgres", ""))
-	testwait.Until(t, "the standby has it", func() bool {
+	waittest.Until(t, "the standby has it", func() bool {
 		return ask[int](t, c, s, `SELECT count(*)::int FROM {t}entries WHERE name = 'kept'`) == 1
 	})
 	fails(t, openStore(t, standby.URL("postgres", "")), false, "standby")
 	standby.Exec(t, `ALTER SYSTEM SET primary_conninfo = ''`)
 	standby.Exec(t, `SELECT pg_reload_conf()`)
-	testwait.Until(t, "the standby is cut off", func() bool { return ask[int](t, c, s, `SELECT count(*)::int FROM pg_stat_wal_receiver`) == 0 })
+	waittest.Until(t, "the standby is cut off", func() bool { return ask[int](t, c, s, `SELECT count(*)::int FROM pg_stat_wal_receiver`) == 0 })
 	lost := must(t, h, claim("lost"))[0].Versions["lost"]
 	primary.Kill()
 	standby.Exec(t, `SELECT pg_promote()`)
 	var stamp backends.RenewReply
-	testwait.Until(t, "the promoted one answers", func() bool {
+	waittest.Until(t, "the promoted one answers", func() bool {
 		var err error
 		stamp, err = renew(t.Context(), h)
 		return errors.Is(err, backends.ErrIncarnation)

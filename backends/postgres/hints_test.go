@@ -16,7 +16,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // A pool that its user has emptied stops neither renewals nor the hints that come in.
@@ -57,7 +57,7 @@ func TestBusyPool(t *testing.T) {
 	}
 	other := session(t, openStore(t, p.URL("postgres", "")), "m", time.Minute)
 	must(t, other, backends.Txn{Puts: []backends.Put{{Key: "k"}}, Wake: []string{"a"}})
-	testwait.Until(t, "a hint arrived", func() bool { return hints.Load() > 0 })
+	waittest.Until(t, "a hint arrived", func() bool { return hints.Load() > 0 })
 	err = within(t, 300*time.Millisecond, func(ctx context.Context) error { _, err := commit(ctx, h, claim("k")); return err })
 	if err == nil || !strings.Contains(err.Error(), "1 of 1 are in use") {
 		t.Errorf("a commit while the pool is empty: %v", err)
@@ -88,11 +88,11 @@ func TestHintsAfterACut(t *testing.T) {
 	}
 	link.Cut()
 	link.Heal()
-	testwait.Until(t, "it was hinted at after the cut", func() bool { return hints.Load() > 0 })
+	waittest.Until(t, "it was hinted at after the cut", func() bool { return hints.Load() > 0 })
 	other := session(t, openStore(t, p.URL("postgres", ""), Schema(schema)), "m", time.Minute)
 	before := hints.Load()
 	must(t, other, backends.Txn{Puts: []backends.Put{{Key: "k"}}, Wake: []string{"a"}})
-	testwait.Until(t, "a hint arrived", func() bool { return hints.Load() > before })
+	waittest.Until(t, "a hint arrived", func() bool { return hints.Load() > before })
 }
 
 // NOTIFY has a transaction of its own, after the commits that it is for, and one serves many of them. A listener hears only of its own address.
@@ -121,7 +121,7 @@ func TestHintsAreSentAfterCommitsAndTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	testwait.Until(t, "a hint arrived", func() bool { return hints.Load() > 0 })
+	waittest.Until(t, "a hint arrived", func() bool { return hints.Load() > 0 })
 	if others.Load() != 0 {
 		t.Errorf("%d hints for another address", others.Load())
 	}
@@ -167,7 +167,7 @@ func TestManyProcessesPoll(t *testing.T) {
 	quiet := func() bool {
 		return ask[int](t, c, &Store{schema: schema}, `SELECT count(*)::int FROM pg_stat_activity WHERE query LIKE 'UNLISTEN%'`) == 1
 	}
-	testwait.Until(t, "the first stopped listening", quiet)
+	waittest.Until(t, "the first stopped listening", quiet)
 	for _, h := range []backends.Session{second, third} {
 		if err := h.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -178,8 +178,8 @@ func TestManyProcessesPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := session(t, open(), "1", time.Minute)
-	testwait.Until(t, "it may listen again", func() bool { return again.Listen(t.Context(), "b", func() { hints.Add(1) }) == nil })
-	testwait.Until(t, "a hint arrived", func() bool {
+	waittest.Until(t, "it may listen again", func() bool { return again.Listen(t.Context(), "b", func() { hints.Add(1) }) == nil })
+	waittest.Until(t, "a hint arrived", func() bool {
 		must(t, other, backends.Txn{Puts: []backends.Put{{Key: "k"}}, Wake: []string{"b"}})
 		return hints.Load() > 0
 	})

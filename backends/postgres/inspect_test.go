@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func TestWhatTheServerTells(t *testing.T) {
@@ -19,7 +19,7 @@ func TestWhatTheServerTells(t *testing.T) {
 	}
 	warnings := func(parts ...string) {
 		t.Helper()
-		testwait.Until(t, "it warns of what it should", func() bool {
+		waittest.Until(t, "it warns of what it should", func() bool {
 			got, err := s.Warnings(t.Context())
 			if err != nil {
 				t.Fatal(err)

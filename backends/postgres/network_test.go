@@ -11,7 +11,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // within calls f with a deadline, and fails the test when f goes on well after that.
@@ -159,7 +159,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 	s.beforeCommit.Store(nil)
 	link.Heal()
-	testwait.Until(t, "it was found to be applied", func() bool {
+	waittest.Until(t, "it was found to be applied", func() bool {
 		r, err := session(t, direct, "", time.Minute).Read(t.Context(), backends.ReadRequest{Keys: []string{"l"}})
 		return err == nil && len(r.Entries) == 1
 	})
@@ -185,7 +185,7 @@ func TestConnectionBreaksBehindTheCommit(t *testing.T) {
 			defer close(called)
 			rs, err = commit(t.Context(), h, claim("l"))
 		}()
-		testwait.Until(t, "it was applied", func() bool {
+		waittest.Until(t, "it was applied", func() bool {
 			r, err := direct.Read(t.Context(), backends.ReadRequest{Keys: []string{"l"}})
 			return err == nil && len(r.Entries) == 1
 		})

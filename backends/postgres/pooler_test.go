@@ -12,7 +12,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/storetest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // Behind PgBouncer in transaction mode everything works but hints, and that is noticed.
@@ -61,5 +61,5 @@ func TestHintsBehindPgBouncerInSessionMode(t *testing.T) {
 	}
 	before := hints.Load()
 	must(t, polling, backends.Txn{Puts: []backends.Put{{Key: "k"}}, Wake: []string{"a"}}) // who polls hints at those who do not
-	testwait.Until(t, "a hint arrived", func() bool { return hints.Load() > before })
+	waittest.Until(t, "a hint arrived", func() bool { return hints.Load() > before })
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // one is added to a URL: a pool of one connection.
@@ -91,7 +91,7 @@ func TestPreparedPlansServeLargeGroups(t *testing.T) {
 		return ask[int64](t, connect(t, p.URL("postgres", "")), s, `SELECT (seq_tup_read + idx_tup_fetch)::bigint FROM pg_stat_user_tables WHERE relid = '{t}entries'::regclass`)
 	}
 	settled := func() (n int64) {
-		testwait.Until(t, "the statistics are up to date", func() bool { n = read(); <-time.After(1100 * time.Millisecond); return n == read() })
+		waittest.Until(t, "the statistics are up to date", func() bool { n = read(); <-time.After(1100 * time.Millisecond); return n == read() })
 		return n
 	}
 	before := settled()

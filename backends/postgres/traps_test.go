@@ -9,7 +9,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func TestTraps(t *testing.T) {
@@ -42,7 +42,7 @@ func renewalStillOpen(t *testing.T, p *testserver.Postgres) {
 		[]byte(owner.ID())); n != 1 {
 		t.Fatal("the owner's session has ended too soon for the test")
 	}
-	testwait.Until(t, "the session has run out, as others see it", func() bool {
+	waittest.Until(t, "the session has run out, as others see it", func() bool {
 		r, err := taker.Read(t.Context(), backends.ReadRequest{Keys: []string{"k"}})
 		return err == nil && len(r.Entries) == 0
 	})
@@ -55,7 +55,7 @@ func renewalStillOpen(t *testing.T, p *testserver.Postgres) {
 		done <- err
 	}()
 	look := connect(t, p.URL("postgres", ""))
-	testwait.Until(t, "it waits", func() bool { return waits(t, look, s) })
+	waittest.Until(t, "it waits", func() bool { return waits(t, look, s) })
 	exec(t, c, s, `COMMIT`)
 	if err := <-done; !errors.Is(err, backends.ErrConflict) {
 		t.Fatalf("the claim of what is held: %v", err)
@@ -73,7 +73,7 @@ func endStillOpen(t *testing.T, p *testserver.Postgres) {
 	c := connect(t, p.URL("postgres", ""))
 	exec(t, c, s, begin) // now() stays before the end of the session
 	exec(t, c, s, `SELECT now()`)
-	testwait.Until(t, "the session was taken over", func() bool {
+	waittest.Until(t, "the session was taken over", func() bool {
 		rs, err := commit(t.Context(), taker, claim("k", backends.Check{Key: "k"}))
 		return err == nil && rs[0].Err == nil
 	})
@@ -104,11 +104,11 @@ func commitStillOpen(t *testing.T, p *testserver.Postgres) {
 	go try(owner, "late", late)
 	<-reached
 	c := connect(t, p.URL("postgres", ""))
-	testwait.Until(t, "the session has run out", func() bool {
+	waittest.Until(t, "the session has run out", func() bool {
 		return ask[bool](t, c, s, `SELECT expires < (extract(epoch FROM now()) * 1000000)::bigint FROM {t}sessions WHERE id = $1`, []byte(owner.ID()))
 	})
 	go try(taker, "k", taken)
-	testwait.Until(t, "it waits, or did not", func() bool { return waits(t, c, s) || len(taken) > 0 })
+	waittest.Until(t, "it waits, or did not", func() bool { return waits(t, c, s) || len(taken) > 0 })
 	if len(taken) > 0 {
 		t.Fatal("the end of a session was relied on while its last commit was open")
 	}
@@ -137,7 +137,7 @@ func versionAfterLock(t *testing.T, p *testserver.Postgres) {
 		done <- rs[0].Versions["k"]
 	}()
 	look := connect(t, p.URL("postgres", ""))
-	testwait.Until(t, "it waits", func() bool { return waits(t, look, s) })
+	waittest.Until(t, "it waits", func() bool { return waits(t, look, s) })
 	wall := ask[int64](t, c, s, `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint`)
 	exec(t, c, s, `COMMIT`)
 	if version := <-done; version <= first || version < wall {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // A file that somebody cuts short under the store gives a clear error at once, at every call, also at one that would not
@@ -127,7 +127,7 @@ func TestProcessFrozenInsideACommit(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "frozen\n" {
 		t.Fatal(line, err)
 	}
-	testwait.Until(t, "the process is stopped", func() bool {
+	waittest.Until(t, "the process is stopped", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
 		return err == nil && strings.Contains(string(stat), ") T ")
 	})

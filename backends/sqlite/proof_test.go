@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // hold claims a key under a static name, leaves a child at work, and waits to be killed.
@@ -95,7 +95,7 @@ func TestSupersedeWithAProofOfDeath(t *testing.T) {
 	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	testwait.Until(t, "the session ended, since nobody works any more", func() bool {
+	waittest.Until(t, "the session ended, since nobody works any more", func() bool {
 		r, err := h.Supersede(t.Context(), "static")
 		if err != nil || r.Older+r.Ended != 1 {
 			t.Fatalf("%+v, %v", r, err)
@@ -128,7 +128,7 @@ func TestNoProofOfDeath(t *testing.T) {
 	elsewhere.close()
 	release()
 	release()
-	testwait.Until(t, "what was released is not held", func() bool { return p.dead(name) })
+	waittest.Until(t, "what was released is not held", func() bool { return p.dead(name) })
 	if p.dead(kept) {
 		t.Error("one byte was released, and another was free")
 	}
@@ -166,14 +166,14 @@ func TestClosedStoreIsNoProofOfDeath(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := old.Opened().Time.Add(old.TTL())
-	testwait.Until(t, "the session ended", func() bool {
+	waittest.Until(t, "the session ended", func() bool {
 		r, err := other.Supersede(t.Context(), "n")
 		if err != nil || r.Ended != 0 || r.Older == 0 && r.Time.Before(end) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		return r.Older == 0
 	})
-	testwait.Until(t, "the descriptor was closed", func() bool {
+	waittest.Until(t, "the descriptor was closed", func() bool {
 		s.proofs.mu.Lock()
 		defer s.proofs.mu.Unlock()
 		return s.proofs.fd < 0

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func TestTraps(t *testing.T) {
@@ -57,7 +57,7 @@ func serverClock(t *testing.T, c execer) int64 { t.Helper(); return ask[int64](t
 func hasRunOut(t *testing.T, s *Store, c execer, id string) {
 	t.Helper()
 	end := ask[int64](t, c, in(s.schema, `SELECT expires FROM {t}sessions WHERE id = @p1`), []byte(id))
-	testwait.Until(t, "the session has run out", func() bool { return serverClock(t, c) > end })
+	waittest.Until(t, "the session has run out", func() bool { return serverClock(t, c) > end })
 }
 
 // A renewal that is still open when another node claims: the claim waits for it, and then finds the session alive.
@@ -127,7 +127,7 @@ func renewalAfterTheEnd(t *testing.T, dsn string) {
 	owner, taker := session(t, s, "owner", time.Second), session(t, s, "taker", time.Minute)
 	must(t, owner, claim("k"))
 	c, before := conn(t, dsn), owner.Opened().Time.UnixMicro()
-	testwait.Until(t, "the claim was taken over", func() bool {
+	waittest.Until(t, "the claim was taken over", func() bool {
 		rs, err := commitTo(t.Context(), taker, claim("k", backends.Check{Key: "k"}))
 		return err == nil && rs[0].Err == nil
 	})

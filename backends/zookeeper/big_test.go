@@ -12,7 +12,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // Nothing comes near the packet limit: 20,000 resources with names of 150 bytes are 3 MB of names.
@@ -184,11 +184,11 @@ func TestWatchesOutliveTheirConnection(t *testing.T) {
 	link.Heal()
 	defer keepAlive(t, h, w)()
 	for i := 0; i < n; i += 100 {
-		testwait.Until(t, "a hint that was missed arrived", func() bool { return heard[i].Load() > 0 })
+		waittest.Until(t, "a hint that was missed arrived", func() bool { return heard[i].Load() > 0 })
 	}
 	for i := 50; i < n; i += 100 {
 		wake(i)
-		testwait.Until(t, "a hint arrived", func() bool { return heard[i].Load() > 0 })
+		waittest.Until(t, "a hint arrived", func() bool { return heard[i].Load() > 0 })
 	}
 	total := int64(0)
 	for i := range heard {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // opcodes that are looked at here.
@@ -113,14 +113,14 @@ func TestARenewalAfterALongSilenceIsSentTwice(t *testing.T) {
 		return int(multis.Load())
 	}
 	once := func() bool { return renewals() == 1 } // soon, or the machine was busy and the silence long
-	testwait.Until(t, "one write for a renewal of a new session", once)
-	testwait.Until(t, "nothing was sent for long", func() bool { return !h.lease.assured(time.Now(), h.l.heardAt()) && h.lease.silent(h.lease.early()) })
+	waittest.Until(t, "one write for a renewal of a new session", once)
+	waittest.Until(t, "nothing was sent for long", func() bool { return !h.lease.assured(time.Now(), h.l.heardAt()) && h.lease.silent(h.lease.early()) })
 	start := time.Now()
 	if n := renewals(); n != 2 || time.Since(start) < h.lease.relay() {
 		t.Fatalf("%d writes in %v, want 2 and a wait of %v", n, time.Since(start), h.lease.relay())
 	}
-	testwait.Until(t, "the leader has heard of it", func() bool { return h.lease.assured(time.Now(), time.Time{}) })
-	testwait.Until(t, "one write for a renewal after another", once)
+	waittest.Until(t, "the leader has heard of it", func() bool { return h.lease.assured(time.Now(), time.Time{}) })
+	waittest.Until(t, "one write for a renewal after another", once)
 }
 
 // silent tells whether the last request was answered at least d ago.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // keepRenewing renews as a node does until the store answered so often, and gives the longest time that it did not.
@@ -108,7 +108,7 @@ func TestAFollowerThatIsCutOffFromItsLeader(t *testing.T) {
 		}
 		e.Link(follower, leader).Heal()
 		h.lost()
-		testwait.Until(t, "the follower follows", func() bool {
+		waittest.Until(t, "the follower follows", func() bool {
 			answer, err := e.Servers[follower].Ask(t.Context(), "srvr")
 			return err == nil && strings.Contains(answer, "Mode: follower")
 		})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func TestTheGrantedTimeoutIsReadFromTheAnswer(t *testing.T) {
@@ -108,7 +108,7 @@ func TestTheSweepRemovesWhatWasDeletedLongAgo(t *testing.T) {
 		t.Fatal("the deleted key is there still, or the address is gone")
 	}
 	later(hintTime + long)
-	testwait.Until(t, "who listens made the address again", func() bool { return there(h.dir.hint("listened")) })
+	waittest.Until(t, "who listens made the address again", func() bool { return there(h.dir.hint("listened")) })
 	mustRenew(t, h)
 	if !has(t, h, "stays") || has(t, h, "a/deleted") {
 		t.Fatal("the sweep changed something")
@@ -180,7 +180,7 @@ func TestNothingRunsUnderAnotherSessionAfterAnExpiry(t *testing.T) {
 		}
 		return z.there
 	}
-	testwait.Until(t, "the session expired", func() bool { return !there("bound") })
+	waittest.Until(t, "the session expired", func() bool { return !there("bound") })
 	link.Heal()
 	if err := l.ready(within(t, 20*time.Second)); !errors.Is(err, errOver) {
 		t.Errorf("a link whose session has expired: %v", err)
@@ -240,7 +240,7 @@ func TestAServerThatFreezesForLongerThanTheTTL(t *testing.T) {
 		t.Fatalf("renewal of a session that was given up: %v", err)
 	}
 	next := openSession(t, s, "n", long)
-	testwait.Until(t, "what the old session held is free", func() bool { mustRenew(t, next); return !has(t, next, "k") })
+	waittest.Until(t, "what the old session held is free", func() bool { mustRenew(t, next); return !has(t, next, "k") })
 }
 
 // A connection that carries nothing is left at the end of a renewal's patience, not at that of the session's timeout.
@@ -352,7 +352,7 @@ func TestASessionThatNobodyRenewsEndsThoughItsConnectionIsWell(t *testing.T) {
 	start := time.Now()
 	h := openSession(t, s, "n", 2*time.Second)
 	mustCommit(t, h, bind("k"))
-	testwait.Until(t, "the session ended", func() bool { mustRenew(t, other); return !has(t, other, "k") })
+	waittest.Until(t, "the session ended", func() bool { mustRenew(t, other); return !has(t, other, "k") })
 	if took := time.Since(start); took < h.TTL() {
 		t.Fatalf("it ended after %v, its TTL is %v", took, h.TTL())
 	}

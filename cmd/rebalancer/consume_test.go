@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func TestCommandPerMessage(t *testing.T) {
@@ -146,9 +146,9 @@ func TestClosedOutputIsNoticedWithoutAMessage(t *testing.T) {
 	var errs programtest.Buffer
 	code := make(chan int, 1)
 	go func() { code <- w.program(out, &errs).run(t.Context(), w.consume("--on-success", "delete")) }()
-	testwait.Until(t, "the node has joined", func() bool { return strings.Contains(errs.String(), "msg=joined") })
+	waittest.Until(t, "the node has joined", func() bool { return strings.Contains(errs.String(), "msg=joined") })
 	r.Close()
-	testwait.Until(t, "the program ends", func() bool { return len(code) > 0 })
+	waittest.Until(t, "the program ends", func() bool { return len(code) > 0 })
 	if c := <-code; c != codeFailed || !strings.Contains(errs.String(), "standard output: nobody reads it any more") {
 		t.Errorf("exit %d: %s", c, errs.String())
 	}
@@ -193,7 +193,7 @@ func TestRegisteredResources(t *testing.T) {
 	go func() {
 		ended <- w.run(ctx, "consume", "g", "--source", "file://"+w.dir, "--registered", "--ttl", "5s", "--", "true")
 	}()
-	testwait.Until(t, "the node is there", func() bool { return strings.Contains(w.run(ctx, "describe", "g").out, "held") })
+	waittest.Until(t, "the node is there", func() bool { return strings.Contains(w.run(ctx, "describe", "g").out, "held") })
 	w.want(codeRefused, "", "resources of group", w.consume("--", "true")...)
 	w.want(codeRefused, "", "ttl", "consume", "g", "--source", "file://"+w.dir, "--registered", "--ttl", "6s", "--", "true")
 	w.want(codeRefused, "", "barrier", "consume", "g", "--source", "file://"+w.dir, "--registered", "--ttl", "5s", "--barrier", "global", "--", "true")
@@ -218,7 +218,7 @@ func TestStopDrains(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		testwait.Until(t, "a command has started", func() bool { return lineCount(log) == 1 })
+		waittest.Until(t, "a command has started", func() bool { return lineCount(log) == 1 })
 		cancel()
 	}()
 	r := w.run(ctx, w.consume("--", "sh", "-c", `echo start >>"$0"; sleep 1; echo end >>"$0"`, log)...)
@@ -245,7 +245,7 @@ func TestDrainEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() {
-				testwait.Until(t, "a command has started", func() bool { return lineCount(log) == 1 })
+				waittest.Until(t, "a command has started", func() bool { return lineCount(log) == 1 })
 				cancel()
 			}()
 			began := time.Now()

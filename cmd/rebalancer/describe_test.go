@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/admin"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -108,7 +108,7 @@ func TestDescribeSilentSource(t *testing.T) {
 	}
 	defer out.Close()
 	_, end := watching(t, w, kept{w.store}, out, "--source", "silent:")
-	testwait.Until(t, "the group is shown", func() bool { b, _ := os.ReadFile(out.Name()); return strings.Contains(string(b), "unshared") })
+	waittest.Until(t, "the group is shown", func() bool { b, _ := os.ReadFile(out.Name()); return strings.Contains(string(b), "unshared") })
 	if code := end(); code != codeDone {
 		t.Errorf("exit %d", code)
 	}

@@ -88,8 +88,13 @@ func TestDoctorOfQueues(t *testing.T) {
 		"drops":   `{"type":"quorum","delivery_limit":20,"consumers":1,"arguments":{"x-message-ttl":1,"x-expires":5},"effective_policy_definition":{"max-length":5,"overflow":"drop-head"}}`,
 		"rejects": `{"type":"classic","arguments":{"x-max-length":5},"effective_policy_definition":{"overflow":"reject-publish"}}`,
 		"stream":  `{"type":"stream"}`,
+		"loses":   `{"type":"quorum","arguments":{"x-delivery-limit":-1}}`,
 	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/overview" {
+			fmt.Fprint(w, `{"rabbitmq_version":"3.10.8"}`)
+			return
+		}
 		name := filepath.Base(r.URL.Path)
 		if user, password, _ := r.BasicAuth(); user != "u" || password != "secret" || queues[name] == "" || !strings.Contains(r.URL.EscapedPath(), "/v%2F1/") {
 			w.WriteHeader(http.StatusForbidden)
@@ -98,8 +103,17 @@ func TestDoctorOfQueues(t *testing.T) {
 		fmt.Fprint(w, queues[name])
 	}))
 	defer api.Close()
+	source, err := rabbitmq.New(rabbitmq.Config{URLs: []string{"amqp://u:secret@h/v%2F1"}, Management: []string{api.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	overview, err := source.Overview(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	look := func(name string) string {
-		r := &rabbitDoctor{managed: true, config: rabbitmq.Config{URLs: []string{"amqp://u:secret@h/v%2F1"}, Management: []string{api.URL}}}
+		r := &rabbitDoctor{source: source, overview: overview}
 		d := &doctor{about: "source"}
 		r.queue(t.Context(), d, "q", name, false)
 		var b strings.Builder
@@ -112,8 +126,9 @@ func TestDoctorOfQueues(t *testing.T) {
 		"good":    {"a queue of type quorum with 0 consumers"},
 		"drops":   {"returned 20 times", "longer than message-ttl", "when the queue is full", "nobody reads it for a while", "read by somebody"},
 		"rejects": {"of type classic"},
-		"stream":  {"FAILED", "streams and exclusive queues"},
-		"other":   {"FAILED", "answers 403"},
+		"stream":  {"FAILED", "it is a stream"},
+		"loses":   {"FAILED", "at its first return"},
+		"other":   {"FAILED", "refuses the user"},
 	} {
 		got := look(name)
 		for _, want := range wants {

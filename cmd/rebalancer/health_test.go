@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // TestHealth: a node answers probes while it works, and no longer; an address that is taken is an error at once.
@@ -37,7 +37,7 @@ func TestHealth(t *testing.T) {
 			return r.Body.Close() == nil && r.StatusCode == code
 		}
 	}
-	testwait.Until(t, "it is ready", answers("/readyz", http.StatusOK))
+	waittest.Until(t, "it is ready", answers("/readyz", http.StatusOK))
 	if !answers("/livez", http.StatusOK)() || !answers("/", http.StatusNotFound)() {
 		t.Error("it is not live, or answers everywhere")
 	}

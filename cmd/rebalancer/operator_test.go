@@ -9,7 +9,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/coord"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // What operators do is in the history, with who did it and why; what concerns a resource can be asked for alone.
@@ -35,7 +35,7 @@ func TestHistoryOfAGroup(t *testing.T) {
 	}
 
 	ended, stop := w.running("--node", "one")
-	testwait.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 2 })
+	waittest.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 2 })
 	var h jsonHistory
 	if err := json.Unmarshal([]byte(w.run(t.Context(), "history", "g", "--resource", "in", "-o", "json").out), &h); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestEvictionOfANode(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "5s")
 	w.want(codeDone, "", "", "resources", "add", "g", "in")
 	ended, _ := w.running("--node", "one")
-	testwait.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
+	waittest.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
 	w.want(codeDone, "", "one evicted\ntwo is no member", "nodes", "evict", "g", "one", "two", "--wait", "1m")
 	if n := len(w.describe().Nodes); n > 0 {
 		t.Errorf("%d nodes are there still", n)
@@ -99,10 +99,10 @@ func TestStepDownOfTheCoordinator(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "5s")
 	w.want(codeDone, "", "no node coordinated", "step-down", "g")
 	ended, stop := w.running("--node", "one")
-	testwait.Until(t, "one coordinates", func() bool { return w.describe().Coordinator == "one" })
+	waittest.Until(t, "one coordinates", func() bool { return w.describe().Coordinator == "one" })
 	epoch := w.describe().Epoch
 	w.want(codeDone, "one\n", "", "step-down", "g", "--reason", "a test")
-	testwait.Until(t, "it was elected again", func() bool { d := w.describe(); return d.Coordinator == "one" && d.Epoch > epoch })
+	waittest.Until(t, "it was elected again", func() bool { d := w.describe(); return d.Coordinator == "one" && d.Epoch > epoch })
 	stop()
 	if r := <-ended; r.code != codeDone {
 		t.Errorf("exit %d: %s", r.code, r.err)
@@ -155,7 +155,7 @@ func TestDeletionOfAGroup(t *testing.T) {
 	w.want(codeUsage, "", `--confirm is ""`, "delete", "g")
 	w.want(codeUsage, "", `--confirm is "h"`, "delete", "g", "--confirm", "h")
 	ended, stop := w.running("--node", "one")
-	testwait.Until(t, "one is there", func() bool { return len(w.describe().Nodes) == 1 })
+	waittest.Until(t, "one is there", func() bool { return len(w.describe().Nodes) == 1 })
 	w.want(codeRefused, "", "it has 1 member", "delete", "g", "--confirm", "g")
 	stop()
 	<-ended

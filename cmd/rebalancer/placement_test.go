@@ -10,7 +10,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/group"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // The flags of placement reach the node's configuration, given as flags or by the environment.
@@ -82,15 +82,15 @@ func TestPlacementOfNodes(t *testing.T) {
 
 	w.want(codeRefused, "", "active nodes", "consume", "g", "--source", "file://"+w.dir, "--registered", "--ttl", "5s", "--", "true")
 	one, stopOne := w.running(append(all, "--node", "one", "--static", "--weight", "3", "--max-resources", "7", "--label", "zone=a")...)
-	testwait.Until(t, "one is active", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
+	waittest.Until(t, "one is active", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
 	if n := w.describe().Nodes[0]; !n.Static || n.Weight != 3 || n.Max != 7 || n.Labels["zone"] != "a" {
 		t.Errorf("%+v", n)
 	}
 	two, stopTwo := w.running(append(all, "--node", "two")...)
-	testwait.Until(t, "two stands by", func() bool { return w.run(t.Context(), "nodes", "list", "g").out == "one\tactive\ntwo\tstandby\n" })
+	waittest.Until(t, "two stands by", func() bool { return w.run(t.Context(), "nodes", "list", "g").out == "one\tactive\ntwo\tstandby\n" })
 	w.want(codeRefused, "", "on standby", "resources", "move", "g", "in", "--to", "two")
 	w.want(codeDone, "", "one drained\naway drained", "nodes", "drain", "g", "one", "away")
-	testwait.Until(t, "two took over", func() bool {
+	waittest.Until(t, "two took over", func() bool {
 		return w.run(t.Context(), "nodes", "list", "g").out == "one\tdrained\ntwo\tactive\naway\taway\n" && w.describe().Nodes[1].Holds == 1
 	})
 	w.want(codeDone, "", "one undrained\nother was not drained", "nodes", "undrain", "g", "one", "other")
@@ -110,7 +110,7 @@ func TestSuperseded(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "5s")
 	w.want(codeDone, "", "", "resources", "add", "g", "in")
 	first, _ := w.running("--static", "--node", "n")
-	testwait.Until(t, "the first works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
+	waittest.Until(t, "the first works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
 	second, stop := w.running("--static", "--node", "n")
 	if r := <-first; r.code != codeRefused || !strings.Contains(r.err, "newer process") && !strings.Contains(r.err, "superseded") {
 		t.Errorf("exit %d: %s", r.code, r.err)
@@ -195,11 +195,11 @@ func TestMoveOfAResource(t *testing.T) {
 	w.want(codeDone, "", "", "create", "g", "--registered", "--ttl", "5s")
 	w.want(codeDone, "", "", "resources", "add", "g", "in")
 	one, stopOne := w.running("--node", "one")
-	testwait.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
+	waittest.Until(t, "one works", func() bool { d := w.describe(); return len(d.Nodes) == 1 && d.Nodes[0].Holds == 1 })
 	two, stopTwo := w.running("--node", "two")
-	testwait.Until(t, "two is there", func() bool { return len(w.describe().Nodes) == 2 })
+	waittest.Until(t, "two is there", func() bool { return len(w.describe().Nodes) == 2 })
 	w.want(codeDone, "", "in is to be moved", "resources", "move", "g", "in", "--to", "two")
-	testwait.Until(t, "two works it", func() bool { r := w.describe().Resources[0]; return r.Owner == "two" && r.Move == "" })
+	waittest.Until(t, "two works it", func() bool { r := w.describe().Resources[0]; return r.Owner == "two" && r.Move == "" })
 	stopOne()
 	stopTwo()
 	for _, ended := range []<-chan result{one, two} {

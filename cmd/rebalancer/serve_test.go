@@ -13,7 +13,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // serving runs serve until the test ends and returns the address of the page and what it has said.
@@ -32,7 +32,7 @@ func (w *world) serving(args ...string) (url string, said *programtest.Buffer) {
 		}
 	})
 	address := regexp.MustCompile(`http://\S+/`)
-	testwait.Until(w.t, "it serves", func() bool {
+	waittest.Until(w.t, "it serves", func() bool {
 		url = address.FindString(said.String())
 		return url != ""
 	})

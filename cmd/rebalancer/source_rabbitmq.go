@@ -47,24 +47,20 @@ func openRabbitMQ(_ context.Context, u *url.URL, o sourceOptions) (*openSource, 
 	if err != nil {
 		return nil, &kindError{errUsage, err.Error()}
 	}
-	doctor := &rabbitDoctor{config: c}
-	if len(c.Management) == 0 {
-		managed, err := rabbitmqConfig(u, true)
-		if err != nil {
-			return nil, err
-		}
-		doctor.config.Management = managed.Management
+	examined, err := rabbitmq.New(managed(c))
+	if err != nil {
+		return nil, &kindError{errUsage, err.Error()}
 	}
+	doctor := &rabbitDoctor{source: examined}
 	return &openSource{
-		Source: s, close: s.Close, path: func(*rebalancer.Message) string { return "" },
+		Source: s, close: func() error { return errors.Join(s.Close(), examined.Close()) }, path: func(*rebalancer.Message) string { return "" },
 		examine: doctor.broker, examineResource: doctor.queue,
 		notLocal: "the broker can be reached by nodes on other machines, and all must use one store",
 	}, nil
 }
 
-// rabbitmqConfig reads the URL, whose host may be several, separated by commas. managed: the management API is needed, by default on the usual port of
-// each host. No error holds a password.
-func rabbitmqConfig(u *url.URL, managed bool) (rabbitmq.Config, error) {
+// rabbitmqConfig reads the URL, whose host may be several, separated by commas. manage: the management API is needed, by default where managed has it. No error holds a password.
+func rabbitmqConfig(u *url.URL, manage bool) (rabbitmq.Config, error) {
 	var c rabbitmq.Config
 	var ca, cert, key string
 	var errs []error
@@ -105,11 +101,24 @@ func rabbitmqConfig(u *url.URL, managed bool) (rabbitmq.Config, error) {
 		one := *u
 		one.Host, one.RawQuery = h, left.Encode()
 		c.URLs = append(c.URLs, one.String())
-		if managed && len(u.Query()["management"]) == 0 {
-			c.Management = append(c.Management, managementOf(&one))
-		}
+	}
+	if manage {
+		c = managed(c)
 	}
 	return c, errors.Join(errs...)
+}
+
+// managed is a configuration with the management API on the usual port of each host, unless it names one.
+func managed(c rabbitmq.Config) rabbitmq.Config {
+	if len(c.Management) > 0 {
+		return c
+	}
+	for _, raw := range c.URLs {
+		if u, err := url.Parse(raw); err == nil { // else New refuses it
+			c.Management = append(c.Management, managementOf(u))
+		}
+	}
+	return c
 }
 
 // seconds reads a duration, or a number of seconds, as in other programs' URLs. Its error does not show what it was given.

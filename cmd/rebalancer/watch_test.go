@@ -15,7 +15,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // moody is a store that can be made to answer nothing but an error.
@@ -74,15 +74,15 @@ func TestWatchAppends(t *testing.T) {
 	defer out.Close()
 	written := func() string { b, _ := os.ReadFile(out.Name()); return string(b) }
 	errs, end := watching(t, w, store, out)
-	testwait.Until(t, "the group is shown", func() bool { return strings.Contains(written(), "Group        g") })
+	waittest.Until(t, "the group is shown", func() bool { return strings.Contains(written(), "Group        g") })
 	whole := written()
 	w.want(codeDone, "", "", "resources", "add", "g", "a")
-	testwait.Until(t, "a change is written", func() bool { return strings.Contains(written(), "resource a: - → unshared") })
+	waittest.Until(t, "a change is written", func() bool { return strings.Contains(written(), "resource a: - → unshared") })
 	store.ill.Store(true)
-	testwait.Until(t, "the error is said", func() bool { return strings.Contains(errs.String(), "the store is away") })
+	waittest.Until(t, "the error is said", func() bool { return strings.Contains(errs.String(), "the store is away") })
 	w.want(codeDone, "", "", "resources", "remove", "g", "a")
 	store.ill.Store(false)
-	testwait.Until(t, "it goes on", func() bool { return strings.Contains(written(), "resource a: unshared") })
+	waittest.Until(t, "it goes on", func() bool { return strings.Contains(written(), "resource a: unshared") })
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}
@@ -109,16 +109,16 @@ func TestWatchOnATerminal(t *testing.T) {
 	read := make(chan struct{})
 	go func() { _, _ = io.Copy(&screen, outside); close(read) }()
 	_, end := watching(t, w, store, inside)
-	testwait.Until(t, "it is drawn twice", func() bool { return strings.Count(screen.String(), home+"Every 100ms") > 1 })
+	waittest.Until(t, "it is drawn twice", func() bool { return strings.Count(screen.String(), home+"Every 100ms") > 1 })
 	store.ill.Store(true)
-	testwait.Until(t, "the error is shown", func() bool {
+	waittest.Until(t, "the error is shown", func() bool {
 		return strings.Contains(screen.String(), "ERROR        describe: ") && strings.Contains(screen.String(), "the store is away")
 	})
 	store.ill.Store(false)
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}
-	testwait.Until(t, "the screen is given back", func() bool { return strings.Contains(screen.String(), leaveScreen) })
+	waittest.Until(t, "the screen is given back", func() bool { return strings.Contains(screen.String(), leaveScreen) })
 	inside.Close()
 	<-read
 	drawn, left, _ := strings.Cut(screen.String(), leaveScreen)
@@ -145,9 +145,9 @@ func TestWatchInJSON(t *testing.T) {
 	read := make(chan struct{})
 	go func() { _, _ = io.Copy(&lines, r); close(read) }()
 	_, end := watching(t, w, kept{w.store}, out, "-o", "json")
-	testwait.Until(t, "the group is shown", func() bool { return strings.Count(lines.String(), "\n") == 1 })
+	waittest.Until(t, "the group is shown", func() bool { return strings.Count(lines.String(), "\n") == 1 })
 	w.want(codeDone, "", "", "resources", "add", "g", "a")
-	testwait.Until(t, "a change is written", func() bool { return strings.Count(lines.String(), "\n") > 1 })
+	waittest.Until(t, "a change is written", func() bool { return strings.Count(lines.String(), "\n") > 1 })
 	if code := end(); code != codeDone {
 		t.Errorf("code %d", code)
 	}

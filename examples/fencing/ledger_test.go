@@ -21,7 +21,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources/memory"
 )
 
@@ -121,7 +121,7 @@ func TestOlderOwnerInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 	newer := make(chan error, 1)
 	go func() { newer <- l.Handle(t.Context(), message("newer", 2)) }()
-	testwait.Until(t, "the newer owner waits for the older one's row", func() bool {
+	waittest.Until(t, "the newer owner waits for the older one's row", func() bool {
 		const waits = `SELECT count(*) FROM pg_locks WHERE NOT granted`
 		var n int
 		return l.db.QueryRow(t.Context(), waits).Scan(&n) == nil && n > 0

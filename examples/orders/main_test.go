@@ -21,7 +21,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 const asProgram = "ORDERS_AS_PROGRAM"
@@ -95,7 +95,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPut, "/api/queues/"+vhost+"/orders."+q, map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": "quorum"}}, nil)
 	}
 	services := []*service{start(t, broker.URL(vhost), url), start(t, broker.URL(vhost), url)}
-	testwait.Until(t, "both are ready and work two queues each", func() bool {
+	waittest.Until(t, "both are ready and work two queues each", func() bool {
 		d, err := admin.Describe(t.Context(), store, "orders")
 		held := map[string]int{}
 		for _, r := range d.Resources {
@@ -118,13 +118,13 @@ func TestRuns(t *testing.T) {
 	if err := services[0].Wait(); err != nil {
 		t.Errorf("the one that was stopped ended with %v", err)
 	}
-	testwait.Until(t, "all is booked", func() bool { return len(booked(t, db, "%")) == orders+1 })
+	waittest.Until(t, "all is booked", func() bool { return len(booked(t, db, "%")) == orders+1 })
 	for i := range 4 {
 		if all := booked(t, db, fmt.Sprintf("customer-%d", i)); !slices.IsSorted(all) || len(all) != orders/4 {
 			t.Errorf("customer %d: %q", i, all)
 		}
 	}
-	testwait.Until(t, "what is no order, and one without an id, are among the dead", func() bool {
+	waittest.Until(t, "what is no order, and one without an id, are among the dead", func() bool {
 		var q struct{ Messages int }
 		broker.Must(http.MethodGet, "/api/queues/"+vhost+"/orders.dead", nil, &q)
 		return q.Messages == 2

@@ -16,7 +16,7 @@ import (
 	"github.com/rebalancer-go/rebalancer/group"
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // The README shows this program, as it is.
@@ -67,7 +67,7 @@ func TestRuns(t *testing.T) {
 		}
 		defer func() { _ = programs[i].Process.Kill() }()
 	}
-	testwait.Until(t, "both work two queues", func() bool {
+	waittest.Until(t, "both work two queues", func() bool {
 		d, err := admin.Describe(t.Context(), store, "orders")
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRuns(t *testing.T) {
 		broker.Must(http.MethodPost, "/api/exchanges/"+vhost+"/amq.default/publish",
 			map[string]any{"properties": map[string]any{}, "routing_key": fmt.Sprintf("orders.%d", i), "payload": "hello", "payload_encoding": "string"}, nil)
 	}
-	testwait.Until(t, "both have worked two messages", func() bool { return handled(&said[0]) == 2 && handled(&said[1]) == 2 })
+	waittest.Until(t, "both have worked two messages", func() bool { return handled(&said[0]) == 2 && handled(&said[1]) == 2 })
 	for i, p := range programs {
 		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/sqlite"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // files opens the file anew for each session, so that nodes share no more than processes do.
@@ -40,13 +40,13 @@ func TestSQLite(t *testing.T) {
 		f.balanced(all...)
 		leaver := f.coordinator()
 		f.send(20000)
-		testwait.Until(t, "every resource is worked", func() bool { return f.workedWithout("") })
+		waittest.Until(t, "every resource is worked", func() bool { return f.workedWithout("") })
 		mine := f.heldBy(leaver)
 		began := time.Now()
 		f.nodes[leaver].stop()
 		all = slices.DeleteFunc(all, func(n string) bool { return n == leaver })
 		f.balanced(all...)
-		testwait.Until(t, "the others work every resource", func() bool { return f.workedWithout(leaver) })
+		waittest.Until(t, "the others work every resource", func() bool { return f.workedWithout(leaver) })
 		f.logIdle("leave of the coordinator", mine, began)
 
 		victim := all[0]
@@ -56,7 +56,7 @@ func TestSQLite(t *testing.T) {
 		f.source.kill(victim)
 		rest := all[1:]
 		f.balanced(rest...)
-		testwait.Until(t, "the others work every resource", func() bool { return f.workedWithout(victim) })
+		waittest.Until(t, "the others work every resource", func() bool { return f.workedWithout(victim) })
 		f.logIdle("crash", mine, began)
 		for _, r := range f.resources {
 			hs := f.source.of(r)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // parent runs a script under trust for some time and prints how it ended: the process that the tests below kill. Its body
@@ -72,7 +72,7 @@ func startVictim(t *testing.T, trust time.Duration) *victim {
 
 func (v *victim) gone(t *testing.T) {
 	t.Helper()
-	testwait.Until(t, "the command and what it started are gone", func() bool { return !works(v.command) && !works(v.far) })
+	waittest.Until(t, "the command and what it started are gone", func() bool { return !works(v.command) && !works(v.far) })
 	if _, err := os.Stat(v.completed); err == nil {
 		t.Error("the command took the end of its parent for the end of its body")
 	}
@@ -126,7 +126,7 @@ func TestRecord(t *testing.T) {
 	v := startVictim(t, time.Hour)
 	_ = v.cmd.Process.Kill()
 	v.gone(t)
-	testwait.Until(t, "the end is recorded", func() bool {
+	waittest.Until(t, "the end is recorded", func() bool {
 		b, _ := os.ReadFile(file)
 		return strings.Contains(string(b), fmt.Sprintf(`{"pid":%d,`, v.command)) && strings.Contains(string(b), string(Orphaned))
 	})

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // The test binary is also the supervisor, and the parent that tests kill.
@@ -88,7 +88,7 @@ func text(s string) func(context.Context) (io.ReadCloser, error) {
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
 	var pid int
-	testwait.Until(t, file+" holds a process id", func() bool {
+	waittest.Until(t, file+" holds a process id", func() bool {
 		b, _ := os.ReadFile(file)
 		if !bytes.HasSuffix(b, []byte("\n")) {
 			return false

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/internal/readertest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // Bodies that were read in part do not hold up the end of their Reader when the server answers nothing, and nothing that read them is
@@ -66,7 +66,7 @@ func TestSFTPClosesWhileFrozen(t *testing.T) {
 	}
 	for _, of := range []string{"/pkg/sftp.", "/crypto/ssh.", "ftp.(*ahead)"} {
 		// Those of the libraries have been told; the scheduler decides when they run.
-		testwait.Until(t, of+" has ended", func() bool { return !strings.Contains(stacks(), of) })
+		waittest.Until(t, of+" has ended", func() bool { return !strings.Contains(stacks(), of) })
 	}
 }
 

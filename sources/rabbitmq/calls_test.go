@@ -15,7 +15,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -141,7 +141,7 @@ func TestCancelledWithMessagesInHand(t *testing.T) {
 	defer cancel()
 	again := make(chan error, 1)
 	go func() { _, err := r.Fetch(ctx, 1); again <- err }()
-	testwait.Until(t, "it consumes again", func() bool { return b.count("consume") > consumed })
+	waittest.Until(t, "it consumes again", func() bool { return b.count("consume") > consumed })
 	b.deliver(1, "1")
 	must(t, <-again)
 }
@@ -268,7 +268,7 @@ func TestLagBeforeTheFirstQueue(t *testing.T) {
 	}
 	_, err := s.Lag(within30(t), "q")
 	must(t, err)
-	testwait.Until(t, "the connection that asked is closed", func() bool { return b.count("bye") == 1 })
+	waittest.Until(t, "the connection that asked is closed", func() bool { return b.count("bye") == 1 })
 	if got := b.names(); len(got) != 2 {
 		t.Errorf("connections %q", got)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -234,6 +234,6 @@ func TestFrozenConsumer(t *testing.T) {
 		}
 		p.kill()
 		settle(t, r, sources.Done, ms...)
-		testwait.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 })
+		waittest.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 })
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -37,7 +37,7 @@ func TestCloseThatIsNotWaitedFor(t *testing.T) {
 			}
 		}
 		r.flush.send.Unlock()
-		testwait.Until(t, "no consumer is left", func() bool { _, n := b.ready("q"); return n == 0 })
+		waittest.Until(t, "no consumer is left", func() bool { _, n := b.ready("q"); return n == 0 })
 		if n := settled(t, func() int { return b.total("q") }); n != 95 {
 			t.Errorf("%d messages are left, want 95", n)
 		}
@@ -66,7 +66,7 @@ func TestCloseThatIsNotAnswered(t *testing.T) {
 	if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Close: %v", err)
 	}
-	testwait.Until(t, "the connection is given up", c.IsClosed)
+	waittest.Until(t, "the connection is given up", c.IsClosed)
 }
 
 // TestNothingIsSentForTheLastAcknowledgements: where the broker has sent all that it may and all is settled, the acknowledgements of a close make it send no

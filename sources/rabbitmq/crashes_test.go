@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -71,7 +71,7 @@ func TestPartitionsSurviveCrashes(t *testing.T) {
 			t.Errorf("%d partitions, %v", n, err)
 		}
 		var left []string
-		testwait.Until(t, "no record and no token is left", func() bool {
+		waittest.Until(t, "no record and no token is left", func() bool {
 			there, err := p.there(ctx)
 			must(t, err)
 			left = left[:0]
@@ -216,7 +216,7 @@ func (w *traffic) verify(t *testing.T) {
 	t.Helper()
 	w.stop()
 	w.publishers.Wait()
-	testwait.Until(t, "everything is worked", func() bool {
+	waittest.Until(t, "everything is worked", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return len(w.wrong) > 0 || fmt.Sprint(w.sent) == fmt.Sprint(w.seen)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -107,7 +107,7 @@ func TestChangesBeforeAnyIsPassed(t *testing.T) {
 		must(t, p.Grow(ctx, 2))
 		must(t, b.emit(key, "3"))
 		done := shrink()
-		testwait.Until(t, "the keys are diverted", func() bool {
+		waittest.Until(t, "the keys are diverted", func() bool {
 			n, err := p.count(ctx)
 			must(t, err)
 			return n == 1
@@ -216,7 +216,7 @@ func TestShrinkWaitsForWhatCameLate(t *testing.T) {
 		first := fetch(t, last, 1)
 		done := make(chan error, 1)
 		go func() { done <- p.Shrink(within30(t), 1) }()
-		testwait.Until(t, "the marker is here", func() bool {
+		waittest.Until(t, "the marker is here", func() bool {
 			last.mu.Lock()
 			defer last.mu.Unlock()
 			return last.live.window.len() == 2
@@ -264,7 +264,7 @@ func TestCreateWaitsForWhatIsInHand(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- p.Create(within30(t), 2) }()
 		quiet(t, r)
-		testwait.Until(t, "the marker is there", func() bool { return b.total("orders.1") == 2 })
+		waittest.Until(t, "the marker is there", func() bool { return b.total("orders.1") == 2 })
 		if st, err := p.Show(t.Context()); err != nil || !st.Reordered {
 			t.Errorf("Show: %+v, %v", st, err)
 		}

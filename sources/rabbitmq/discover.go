@@ -35,6 +35,7 @@ type listed struct {
 	Name          string         `json:"name"`
 	Type          string         `json:"type"`
 	Exclusive     bool           `json:"exclusive"`
+	Consumers     int            `json:"consumers"`
 	Arguments     map[string]any `json:"arguments"`
 	Policy        map[string]any `json:"effective_policy_definition"`
 	DeliveryLimit any            `json:"delivery_limit"` // a number, or "unlimited", from 4.0 on
@@ -72,17 +73,29 @@ func (q *listed) limit() int {
 	return limit
 }
 
+// facts are those that a group needs.
+func (q *listed) facts() facts { return facts{kind: q.kind(), limit: q.limit(), told: true} }
+
 // queue asks for the facts of one queue. It fails with sources.ErrGone when there is none of that name.
 func (m *management) queue(ctx context.Context, name string) (facts, error) {
+	q, err := m.listed(ctx, name)
+	if err != nil {
+		return facts{}, err
+	}
+	return q.facts(), nil
+}
+
+// listed asks for one queue. It fails with sources.ErrGone when there is none of that name.
+func (m *management) listed(ctx context.Context, name string) (listed, error) {
 	var q listed
 	err := m.get(ctx, "/api/queues/"+m.vhostPath()+"/"+url.PathEscape(name), &q)
 	if errors.Is(err, errNotFound) {
-		return facts{}, fmt.Errorf("rabbitmq: queue %q: %w", name, sources.ErrGone)
+		err = sources.ErrGone
 	}
 	if err != nil {
-		return facts{}, fmt.Errorf("rabbitmq: queue %q: %w", name, err)
+		return listed{}, fmt.Errorf("rabbitmq: queue %q: %w", name, err)
 	}
-	return facts{kind: q.kind(), limit: q.limit(), told: true}, nil
+	return q, nil
 }
 
 // vhostPath is what get needs of the virtual host; of none, an error follows anyway.

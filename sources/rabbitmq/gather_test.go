@@ -13,7 +13,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -56,12 +56,12 @@ func TestOrderWhenOwnersComeAndGo(t *testing.T) {
 					done := rnd.IntN(1 + len(ms))
 					settle(t, r, sources.Done, ms[:done]...)
 					if next += done; what == 1 { // it crashes
-						testwait.Until(t, "all that was returned is gathered", func() bool {
+						waittest.Until(t, "all that was returned is gathered", func() bool {
 							r.mu.Lock()
 							defer r.mu.Unlock()
 							return r.live == nil || r.live.gathered && r.live.want == r.live.prefetch
 						})
-						testwait.Until(t, "acknowledged", func() bool { return b.total(queue) == n-next+1 })
+						waittest.Until(t, "acknowledged", func() bool { return b.total(queue) == n-next+1 })
 						c, err := s.consuming.get(t.Context(), "")
 						must(t, err)
 						_ = c.wire.Close()

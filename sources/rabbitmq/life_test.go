@@ -18,7 +18,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -75,7 +75,7 @@ func TestCutInTheMiddle(t *testing.T) {
 		r := open(t, s, "q")
 		ms := fetch(t, r, 20)
 		settle(t, r, sources.Done, ms[:5]...)
-		testwait.Until(t, "5 acknowledged", func() bool { return b.total("q") == 45 })
+		waittest.Until(t, "5 acknowledged", func() bool { return b.total("q") == 45 })
 		link.Cut()
 		_, err := r.Fetch(within30(t), 100) // what had arrived, or the news
 		for err == nil {
@@ -104,7 +104,7 @@ func TestCutInTheMiddle(t *testing.T) {
 		}
 		settle(t, r, sources.Done, ms[12]) // late, and unknown by now
 		settle(t, r, sources.Done, again...)
-		testwait.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 })
+		waittest.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 })
 	})
 }
 
@@ -198,7 +198,7 @@ func TestDeletedAndDeclaredAgain(t *testing.T) {
 		b.declare("q", k)
 		b.send("q", 1)
 		settle(t, r, sources.Done, fetchThrough(t, r, 1)...)
-		testwait.Until(t, "all acknowledged", func() bool { return b.total("q")+b.total("other") == 0 })
+		waittest.Until(t, "all acknowledged", func() bool { return b.total("q")+b.total("other") == 0 })
 	})
 }
 
@@ -217,8 +217,8 @@ func TestRevokedRights(t *testing.T) {
 	b.send("q", 1)
 	settle(t, r, sources.Done, fetch(t, r, 1)...)
 	b.r.Forbid("bob", b.vhost)
-	testwait.Until(t, "its connection to be closed", func() bool { return b.r.CloseConnections("bob") > 0 })
-	testwait.Until(t, "an error that says why", func() bool {
+	waittest.Until(t, "its connection to be closed", func() bool { return b.r.CloseConnections("bob") > 0 })
+	waittest.Until(t, "an error that says why", func() bool {
 		_, err := r.Fetch(within30(t), 1)
 		if err == nil || strings.Contains(err.Error(), "very secret") {
 			t.Fatalf("Fetch: %v", err)
@@ -265,10 +265,10 @@ func TestRestartAndAlarm(t *testing.T) {
 		settle(t, r1, sources.Done, fetch(t, r1, 1)...)
 	}
 	b.r.MemoryAlarm(false)
-	testwait.Until(t, "the dead letter is taken", func() bool {
+	waittest.Until(t, "the dead letter is taken", func() bool {
 		return r0.Settle(within30(t), []sources.Settlement{{Message: first[0], Outcome: sources.Reject}}) == nil
 	})
-	testwait.Until(t, "it is there", func() bool { return len(b.get("dead")) > 0 })
+	waittest.Until(t, "it is there", func() bool { return len(b.get("dead")) > 0 })
 
 	b.r.Ctl("eval", "application:set_env(rabbit, consumer_timeout, 500), application:set_env(rabbit, channel_tick_interval, 500).")
 	lazy := b.source(func(c *Config) { c.EagerStart = true })
@@ -322,7 +322,7 @@ func TestBrokerThatIsAway(t *testing.T) {
 		}
 		opened <- err
 	}()
-	testwait.Until(t, "three tries", func() bool {
+	waittest.Until(t, "three tries", func() bool {
 		s.consuming.mu.Lock()
 		defer s.consuming.mu.Unlock()
 		return s.consuming.fails >= 3
@@ -359,7 +359,7 @@ func TestManyQueues(t *testing.T) {
 		Queue   struct{ Name string } `json:"queue"`
 	}
 	var all []consumer
-	testwait.Until(t, "64 consumers to be shown", func() bool {
+	waittest.Until(t, "64 consumers to be shown", func() bool {
 		b.r.Must(http.MethodGet, "/api/consumers/"+url.PathEscape(b.vhost), nil, &all)
 		return len(all) == 64 && !slices.ContainsFunc(all, func(c consumer) bool { return string(c.Channel) == "[]" })
 	})
@@ -383,7 +383,7 @@ func TestManyQueues(t *testing.T) {
 		} `json:"client_properties"`
 	}
 	var shown []connection
-	testwait.Until(t, "the connection's name", func() bool {
+	waittest.Until(t, "the connection's name", func() bool {
 		b.r.Must(http.MethodGet, "/api/connections", nil, &shown)
 		for _, c := range shown {
 			if c.Vhost == b.vhost && c.Props.Name == "g/n consumes" {

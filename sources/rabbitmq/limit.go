@@ -23,10 +23,16 @@ func (s *Source) limit(c *conn, f facts) int {
 		return 0
 	case s.DeliveryLimit > 0:
 		return s.DeliveryLimit
+	}
+	return brokerLimit(c.version(), f)
+}
+
+// brokerLimit is how often a broker of this version takes a message back; 0 when that is not known, or not limited.
+func brokerLimit(version string, f facts) int {
+	switch {
 	case f.limit != 0:
 		return max(f.limit, 0)
-	}
-	if c.major() >= 4 {
+	case major(version) >= 4:
 		return defaultLimit
 	}
 	return 0
@@ -42,29 +48,29 @@ const (
 // the limit. Where there is none, no message is.
 func (s *Source) suspect(c *conn, f facts) int {
 	limit := cmp.Or(s.DeliveryLimit, f.limit)
-	major := c.major()
+	first := major(c.version())
 	switch {
 	case limit > 0:
 		return limit / 4
-	case limit < 0 || f.told && 0 < major && major < 4:
+	case limit < 0 || f.told && 0 < first && first < 4:
 		return never
-	case major >= 4:
+	case first >= 4:
 		return defaultLimit / 4
 	}
 	return unknownSuspect
 }
 
 // tolerable refuses a queue that loses what is returned to it: before 4.0 a delivery limit below 1 is no limit that is off but one that is always exceeded.
-func tolerable(c *conn, f facts) error {
-	if major := c.major(); f.kind == typeQuorum && f.limit < 0 && major > 0 && major < 4 {
-		return fmt.Errorf("its delivery limit is below 1, and RabbitMQ %s drops a message at its first return then: declare it without x-delivery-limit (or take delivery-limit out of its policy)", c.version())
+func tolerable(version string, f facts) error {
+	if first := major(version); f.kind == typeQuorum && f.limit < 0 && first > 0 && first < 4 {
+		return fmt.Errorf("its delivery limit is below 1, and RabbitMQ %s drops a message at its first return then: declare it without x-delivery-limit (or take delivery-limit out of its policy)", version)
 	}
 	return nil
 }
 
-// major is the first number of the broker's version; 0 when it tells none.
-func (c *conn) major() int {
-	first, _, _ := strings.Cut(c.version(), ".")
+// major is the first number of a broker's version; 0 when it told none.
+func major(version string) int {
+	first, _, _ := strings.Cut(version, ".")
 	n, _ := strconv.Atoi(first)
 	return n
 }

@@ -78,7 +78,7 @@ func (r *reader) begin(ctx context.Context, c *conn) (*live, error) {
 func (r *reader) prepare(ctx context.Context, l *live) error {
 	f, err := r.source.facts(ctx, l.conn, r.claim.Resource)
 	if err == nil {
-		err = tolerable(l.conn, f)
+		err = tolerable(l.conn.version(), f)
 	}
 	if err != nil {
 		return err

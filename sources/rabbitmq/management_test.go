@@ -16,7 +16,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -159,7 +159,7 @@ func TestFactsOfQueues(t *testing.T) {
 		want := func(name string, w facts) {
 			t.Helper()
 			f := facts{}
-			testwait.Until(t, name, func() bool { // statistics, which bring the policy, come within seconds
+			waittest.Until(t, name, func() bool { // statistics, which bring the policy, come within seconds
 				var err error
 				if f, err = m.queue(t.Context(), name); err != nil {
 					t.Fatal(err)
@@ -195,7 +195,7 @@ func TestDiscover(t *testing.T) {
 		}
 		s := b.source(func(c *Config) { b.managed(c); c.DeadLetter = Queue("orders.dead") })
 		var names []string
-		testwait.Until(t, "the list is fresh", func() bool {
+		waittest.Until(t, "the list is fresh", func() bool {
 			var err error
 			if names, err = s.Discover(t.Context(), "orders.*"); err != nil {
 				t.Fatal(err)

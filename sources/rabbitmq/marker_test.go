@@ -11,7 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -115,13 +115,13 @@ func TestMarkerBehindARejectedMessage(t *testing.T) {
 		defer cancel()
 		ended := make(chan struct{})
 		go func() { defer close(ended); _, _ = r.Fetch(ctx, 1) }()
-		testwait.Until(t, "Fetch waits", func() bool {
+		waittest.Until(t, "Fetch waits", func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return r.waiting && r.live != nil && r.live.window.len() == 2
 		})
 		settle(t, r, sources.Reject, m...)
-		testwait.Until(t, "the marker passes", func() bool { return b.total("q") == 0 })
+		waittest.Until(t, "the marker passes", func() bool { return b.total("q") == 0 })
 		cancel()
 		<-ended
 		must(t, s.Close())

@@ -100,6 +100,9 @@ func (r *reader) free(ctx context.Context, c *conn) (*amqp.Channel, error) {
 	}
 }
 
+// errStream is why a stream is refused.
+var errStream = errors.New("it is a stream, which a group cannot work: use a quorum or classic queue")
+
 // facts are what there is to know about a queue: through the management API where it is configured. What was known before, or AMQP tells, must
 // do where that does not answer soon; AMQP tells no more than the type, and that in passing.
 func (s *Source) facts(ctx context.Context, c *conn, queue string) (facts, error) {
@@ -124,7 +127,7 @@ func (s *Source) facts(ctx context.Context, c *conn, queue string) (facts, error
 		}
 	}
 	if f.kind == typeStream {
-		return facts{}, errors.New("it is a stream, which a group cannot work: use a quorum or classic queue")
+		return facts{}, errStream
 	}
 	s.types.put(queue, f)
 	return f, nil

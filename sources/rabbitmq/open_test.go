@@ -16,7 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -79,7 +79,7 @@ func TestForeignConsumer(t *testing.T) {
 			}
 			opened <- r.(*reader)
 		}()
-		testwait.Until(t, "Open waits", func() bool { _, n := b.ready("q"); return n == 1 })
+		waittest.Until(t, "Open waits", func() bool { _, n := b.ready("q"); return n == 1 })
 		must(t, ch.Close())
 		if r := <-opened; r != nil {
 			if got := texted(fetch(t, r, 100)); got != numbers(1, 100) {
@@ -100,14 +100,14 @@ func TestAcknowledgementsOutOfOrder(t *testing.T) {
 		r := open(t, s, "q")
 		ms := fetch(t, r, 6)
 		settle(t, r, sources.Done, ms[1], ms[2], ms[3])
-		testwait.Until(t, "half of the prefetch is acknowledged above one that is worked", func() bool { return b.total("q") == 5 })
+		waittest.Until(t, "half of the prefetch is acknowledged above one that is worked", func() bool { return b.total("q") == 5 })
 		settle(t, r, sources.Done, ms[0])
-		testwait.Until(t, "the lowest", func() bool { return b.total("q") == 4 })
+		waittest.Until(t, "the lowest", func() bool { return b.total("q") == 4 })
 		settle(t, r, sources.Done, ms[5])
-		testwait.Until(t, "one that waited a second", func() bool { return b.total("q") == 3 })
+		waittest.Until(t, "one that waited a second", func() bool { return b.total("q") == 3 })
 		settle(t, r, sources.Done, ms[4])
 		settle(t, r, sources.Done, fetch(t, r, 2)...)
-		testwait.Until(t, "all", func() bool { return b.total("q") == 0 })
+		waittest.Until(t, "all", func() bool { return b.total("q") == 0 })
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.why != nil || r.live == nil || r.live.window.len() != 0 || r.live.window.told != 0 || r.live.window.above != 0 || r.live.window.bytes != 0 {
@@ -146,9 +146,9 @@ func TestDeadLetters(t *testing.T) {
 		}
 		must(t, b.ch.QueueBind("dead", "#", "graves", false, nil))
 		must(t, r.Settle(within30(t), reject))
-		testwait.Until(t, "acknowledged", func() bool { return b.total("q") == 0 })
+		waittest.Until(t, "acknowledged", func() bool { return b.total("q") == 0 })
 		var d amqp.Delivery
-		testwait.Until(t, "the dead letter", func() bool {
+		waittest.Until(t, "the dead letter", func() bool {
 			ds := b.get("dead")
 			if len(ds) == 1 {
 				d = ds[0]
@@ -305,7 +305,7 @@ func TestConsumerThatComesLater(t *testing.T) {
 			_, err := r.Fetch(within30(t), 1)
 			fetched <- err
 		}()
-		testwait.Until(t, "the Reader consumes", func() bool { _, n := b.ready(k.name); return n == 1 })
+		waittest.Until(t, "the Reader consumes", func() bool { _, n := b.ready(k.name); return n == 1 })
 		for range 3 { // looks
 			sleep(t.Context(), s.idle)
 		}
@@ -318,9 +318,9 @@ func TestConsumerThatComesLater(t *testing.T) {
 		_, err = ch.Consume(k.name, "", false, false, false, false, amqp.Table{"x-priority": 10})
 		must(t, err)
 		if k.name != kinds[0].name {
-			testwait.Until(t, "it is the active one", func() bool { b.send(k.name, 1); n, _ := b.ready(k.name); return n > 0 })
+			waittest.Until(t, "it is the active one", func() bool { b.send(k.name, 1); n, _ := b.ready(k.name); return n > 0 })
 		}
-		testwait.Until(t, "a report", func() bool { return strings.Contains(log.String(), "nothing comes") })
+		waittest.Until(t, "a report", func() bool { return strings.Contains(log.String(), "nothing comes") })
 		for range 3 {
 			sleep(t.Context(), s.idle)
 		}

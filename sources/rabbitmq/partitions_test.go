@@ -15,7 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -244,7 +244,7 @@ func TestGrownQueueWaits(t *testing.T) {
 			t.Errorf("got %q, want 3", third)
 		}
 		// It is acknowledged after it has told: a Close in between would give it back, to tell again.
-		testwait.Until(t, "nothing is left, the marker neither", func() bool { return b.total("orders.0") == 0 })
+		waittest.Until(t, "nothing is left, the marker neither", func() bool { return b.total("orders.0") == 0 })
 		must(t, old.Close(within30(t)))
 		<-done
 		must(t, s.Close())
@@ -261,7 +261,7 @@ func TestShrunkQueueIsWorkedFirst(t *testing.T) {
 		must(t, b.emit(key, "1"))
 		done := make(chan error, 1)
 		go func() { done <- p.Shrink(within30(t), 1) }()
-		testwait.Until(t, "the keys are diverted", func() bool {
+		waittest.Until(t, "the keys are diverted", func() bool {
 			st, err := p.Show(t.Context())
 			must(t, err)
 			n, _ := b.ready("orders.1") // the message, and the marker behind it

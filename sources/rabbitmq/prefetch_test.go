@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -90,6 +90,6 @@ func TestAdapting(t *testing.T) {
 		}
 		settle(t, r, sources.Done, ms...)
 		must(t, r.Close(within30(t)))
-		testwait.Until(t, "what was settled is acknowledged", func() bool { return b.total("q") == 4000-next+1-len(ms) })
+		waittest.Until(t, "what was settled is acknowledged", func() bool { return b.total("q") == 4000-next+1-len(ms) })
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources"
 )
 
@@ -123,7 +123,7 @@ func TestOrderWhilePrefetchChangesUnderLoad(t *testing.T) {
 		}
 		must(t, <-sent)
 		settle(t, r, sources.Done, hand...)
-		testwait.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 }) // a quorum queue may forget what is under way when the channel is closed
+		waittest.Until(t, "all acknowledged", func() bool { return b.total("q") == 0 }) // a quorum queue may forget what is under way when the channel is closed
 		must(t, r.Close(within30(t)))
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // stub is a broker that does what a real one seldom does: it answers when it is told to. It has one queue of any name.
@@ -112,7 +112,7 @@ func (s *stub) reader(src *Source) *reader {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _, _ = r.Fetch(ctx, 1) }()
-	testwait.Until(s.t, "the queue is consumed", func() bool { c, _, _ := s.last(); return c != nil })
+	waittest.Until(s.t, "the queue is consumed", func() bool { c, _, _ := s.last(); return c != nil })
 	cancel()
 	<-done
 	return r
@@ -150,13 +150,13 @@ func (s *stub) names() []string {
 
 func (s *stub) waitFor(what string) {
 	s.t.Helper()
-	testwait.Until(s.t, "the client to say "+what, func() bool { return slices.Contains(s.heard(), what) })
+	waittest.Until(s.t, "the client to say "+what, func() bool { return slices.Contains(s.heard(), what) })
 }
 
 // waitForOne waits for a method on any channel.
 func (s *stub) waitForOne(method string) {
 	s.t.Helper()
-	testwait.Until(s.t, "the client to say "+method, func() bool { return s.count(method) > 0 })
+	waittest.Until(s.t, "the client to say "+method, func() bool { return s.count(method) > 0 })
 }
 
 // count is how often a method was said.
@@ -281,7 +281,7 @@ func (s *stub) send(tag uint64, again bool, properties []byte, body string) {
 func (s *stub) confirm() {
 	var c net.Conn
 	var channel uint16
-	testwait.Until(s.t, "something is published", func() bool {
+	waittest.Until(s.t, "something is published", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c, channel = s.publisher, s.publishing

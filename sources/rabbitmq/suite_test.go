@@ -11,7 +11,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rebalancer-go/rebalancer/internal/testwait"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 	"github.com/rebalancer-go/rebalancer/sources/sourcetest"
 )
 
@@ -67,7 +67,7 @@ func harness(b *bench, k kind, deadLetters bool) sourcetest.Harness {
 func settled(t testing.TB, f func() int) int {
 	t.Helper()
 	n, since := f(), time.Now()
-	testwait.Until(t, "a number that stays", func() bool {
+	waittest.Until(t, "a number that stays", func() bool {
 		if now := f(); now != n {
 			n, since = now, time.Now()
 		}

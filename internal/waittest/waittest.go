@@ -1,5 +1,5 @@
-// Package testwait is how tests wait for what they cannot be told of.
-package testwait
+// Package waittest is how tests wait for what they cannot be told of.
+package waittest
 
 import (
 	"testing"

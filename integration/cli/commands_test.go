@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 // Exit codes, as the documentation of the program has them.
@@ -36,12 +38,16 @@ type command struct {
 // nodes come and go.
 func TestStoreCommands(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(t *testing.T) string{
+	starts := map[string]func(t *testing.T) string{
 		"sqlite":    func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "groups.db") },
 		"postgres":  postgresWithTables,
 		"redis":     func(t *testing.T) string { return "redis://" + testserver.StartRedis(t, testserver.Redis).Addr() },
 		"zookeeper": func(t *testing.T) string { return "zk://" + testserver.StartZooKeeper(t, "").Addr() },
-	} {
+	}
+	if url := os.Getenv("REBALANCER_TEST_SQLSERVER"); url != "" {
+		starts["sqlserver"] = func(t *testing.T) string { return sqlserverWithTables(t, url) }
+	}
+	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := &operator{newProgram(t, "REBALANCER_STORE="+start(t), "REBALANCER_ACTOR=ann"), t.TempDir()}
@@ -52,21 +58,10 @@ func TestStoreCommands(t *testing.T) {
 			o.noSuchName()
 			o.besideRebalances()
 			o.evicts()
-			stop(done)
+			o.checkpoints(stop)
 			o.end()
 		})
 	}
-}
-
-func postgresWithTables(t *testing.T) string {
-	s := testserver.StartPostgres(t, 15, "-c", "fsync=off")
-	url := s.URL("postgres", "")
-	ddl, errs, code := newProgram(t).run("schema", "--store", url)
-	if code != done {
-		t.Fatal(errs)
-	}
-	s.Exec(t, ddl)
-	return url
 }
 
 // operator runs commands.
@@ -209,6 +204,39 @@ func (o *operator) evicts() {
 	}
 }
 
+// checkpoints: what was worked is remembered, and can be forgotten when nobody holds it; then it is worked again. stop ends the last node.
+func (o *operator) checkpoints(stop func(code int)) {
+	o.t.Helper()
+	if err := os.WriteFile(filepath.Join(o.dir, "a", "file"), []byte("text"), 0o600); err != nil {
+		o.t.Fatal(err)
+	}
+	o.worked(1)
+	o.one("g", command{"checkpoints list G", done, "a\t"})
+	o.one("g", command{"checkpoints export G a", done, `{"resource":"a","key":`})
+	o.one("g", command{"checkpoints reset G a --execute", refused, `"one" holds resource "a"`})
+	stop(done)
+	o.one("g", command{"checkpoints reset G a", done, "a would be reset"})
+	o.one("g", command{"checkpoints list G", done, "a\t"})
+	o.one("g", command{"checkpoints reset G a none --execute", done, "a reset"})
+	o.one("g", command{"checkpoints reset G a --execute", done, "a has no checkpoint"})
+	if left := o.one("g", command{line: "checkpoints export G a"}); left != "" {
+		o.t.Errorf("left of the checkpoint: %s", left)
+	}
+	o.one("g", command{"history G", done, "reset"})
+	stop = o.node("again")
+	o.worked(2)
+	stop(done)
+}
+
+// worked waits until the file was worked so often.
+func (o *operator) worked(times int) {
+	o.t.Helper()
+	waittest.Until(o.t, fmt.Sprintf("the file was worked %d times", times), func() bool {
+		b, _ := os.ReadFile(filepath.Join(o.dir, "worked"))
+		return bytes.Count(b, []byte("\n")) == times
+	})
+}
+
 // end: a group without nodes can be deleted, and is gone.
 func (o *operator) end() {
 	o.t.Helper()
@@ -228,7 +256,7 @@ func (o *operator) node(name string) (stop func(code int)) {
 			o.t.Error(err)
 		}
 	}
-	cmd := exec.Command(binary, "consume", "g", "--registered", "--source", "file://"+o.dir, "--node", name, "--ttl", "8s", "--", "true")
+	cmd := exec.Command(binary, "consume", "g", "--registered", "--source", "file://"+o.dir, "--node", name, "--ttl", "8s", "--on-success", "keep", "--", "sh", "-c", "echo >>"+filepath.Join(o.dir, "worked"))
 	var errs strings.Builder
 	cmd.Env, cmd.Stderr = o.env, &errs
 	if err := cmd.Start(); err != nil {

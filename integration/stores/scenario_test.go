@@ -9,6 +9,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/admin"
 	"github.com/rebalancer-go/rebalancer/group"
+	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
 
 func names(n int) []string {
@@ -97,10 +98,10 @@ func resourcesComeAndGo(t *testing.T, sys *system, global bool) {
 	f.shares("one is paused", 2, 2)
 	change(func() ([]string, error) { return admin.Resume(t.Context(), operator, sys.group, names(20)[15]) })
 	f.shares("it goes on", 2, 3)
-	d, err := admin.Describe(t.Context(), operator, sys.group)
-	if err != nil || len(d.Nodes) != 2 || len(d.Resources) != 5 {
-		t.Errorf("describe: %+v, %v", d, err)
-	}
+	waittest.Until(t, "what was removed is given back, and five resources of two nodes are described", func() bool {
+		d, err := admin.Describe(t.Context(), operator, sys.group)
+		return err == nil && len(d.Nodes) == 2 && len(d.Resources) == 5
+	})
 }
 
 // A single active node, by priority, and its backup.

@@ -72,9 +72,13 @@ func StartFTP(t testing.TB, o FTPOptions) *FTP {
 	default:
 		t.Fatalf("testserver: no FTP server %q", o.Kind)
 	}
+	ready := greets
+	if o.TLS == "implicit" {
+		ready = dials
+	}
 	s.Process = Start(t, Spec{
 		Name: o.Kind, Path: binary, Args: args, Dir: s.dir, Env: s.env(),
-		Ready: func(ctx context.Context) error { return dials(ctx, s.Port) },
+		Ready: func(ctx context.Context) error { return ready(ctx, s.Port) },
 	})
 	return s
 }

@@ -3,15 +3,11 @@
 package testserver
 
 import (
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -90,21 +86,4 @@ func Dir(t testing.TB) string {
 		}
 	})
 	return dir
-}
-
-// Port finds a free port of the loopback. It is below those that the system gives to connections, so that none of them takes it while a server is
-// down; which one is left to chance, since tests of other packages look for theirs at the same time.
-func Port(t testing.TB) int {
-	t.Helper()
-	for {
-		port := 10_000 + rand.IntN(22_000)
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			_ = l.Close()
-			return port
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			t.Fatal(err)
-		}
-	}
 }

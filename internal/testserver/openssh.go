@@ -54,7 +54,7 @@ func StartOpenSSH(t testing.TB, lines ...string) *OpenSSH {
 	s.own(s.Data, s.Dir)
 	s.ChangeHostKey()
 	s.Process = Start(t, Spec{Name: "OpenSSH", Path: sshd, Args: []string{"-D", "-e", "-f", s.path("sshd_config")}, Dir: s.Dir, User: run,
-		Ready: func(ctx context.Context) error { return dials(ctx, s.Port) }})
+		Ready: func(ctx context.Context) error { return greets(ctx, s.Port) }})
 	return s
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -96,14 +95,6 @@ func (r *RabbitMQ) env(epmd int) []string {
 
 func (r *RabbitMQ) ready(ctx context.Context) error {
 	return errors.Join(r.Call(ctx, http.MethodGet, "/api/overview", nil, nil), dials(ctx, r.port), dials(ctx, r.tls))
-}
-
-func dials(ctx context.Context, port int) error {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err == nil {
-		err = c.Close()
-	}
-	return err
 }
 
 // Addr is host:port of AMQP without TLS.

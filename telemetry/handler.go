@@ -29,11 +29,13 @@ func BatchHandler(cfg Config, next rebalancer.BatchHandler) rebalancer.BatchHand
 
 func (t tracer) handler(next rebalancer.Handler) rebalancer.Handler {
 	return func(ctx context.Context, m *rebalancer.Message) error {
-		producer := t.extract(m)
-		if producer.IsValid() {
+		start := t.starts.of("process", m.Resource)
+		options := start.options
+		if producer := t.extract(m); producer.IsValid() {
 			ctx = trace.ContextWithRemoteSpanContext(ctx, producer)
+			options = start.with(trace.WithLinks(trace.Link{SpanContext: producer}))
 		}
-		ctx, span := t.start(ctx, m.Resource, links([]trace.SpanContext{producer}))
+		ctx, span := t.tracer.Start(ctx, start.name, options...)
 		defer span.End()
 		if span.IsRecording() {
 			span.SetAttributes(messageAttributes(m)...)
@@ -49,11 +51,8 @@ func (t tracer) batchHandler(next rebalancer.BatchHandler) rebalancer.BatchHandl
 		if len(ms) == 0 {
 			return next(ctx, ms)
 		}
-		producers := make([]trace.SpanContext, len(ms))
-		for i, m := range ms {
-			producers[i] = t.extract(m)
-		}
-		ctx, span := t.start(ctx, ms[0].Resource, links(producers))
+		start := t.starts.of("process", ms[0].Resource)
+		ctx, span := t.tracer.Start(ctx, start.name, start.with(trace.WithLinks(t.links(ms)...))...)
 		defer span.End()
 		if span.IsRecording() {
 			span.SetAttributes(attribute.Int("messaging.batch.message_count", len(ms)), attribute.Int64("rebalancer.fence", ms[0].Fence))
@@ -67,8 +66,7 @@ func (t tracer) batchHandler(next rebalancer.BatchHandler) rebalancer.BatchHandl
 type tracer struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
-	common     trace.SpanStartOption
-	kind       trace.SpanStartOption
+	starts     *starts
 }
 
 func newTracer(cfg Config) tracer {
@@ -78,14 +76,14 @@ func newTracer(cfg Config) tracer {
 	if cfg.Propagator == nil {
 		cfg.Propagator = propagation.TraceContext{}
 	}
-	common := []attribute.KeyValue{attribute.String(attrOperation, "process"), attribute.String(attrType, "process")}
+	var base []attribute.KeyValue
 	if cfg.System != "" {
-		common = append(common, attribute.String(attrSystem, cfg.System))
+		base = append(base, attribute.String(attrSystem, cfg.System))
 	}
 	if cfg.Group != "" {
-		common = append(common, attribute.String(attrGroup, cfg.Group))
+		base = append(base, attribute.String(attrGroup, cfg.Group))
 	}
-	return tracer{cfg.Provider.Tracer(scope), cfg.Propagator, trace.WithAttributes(common...), trace.WithSpanKind(trace.SpanKindConsumer)}
+	return tracer{cfg.Provider.Tracer(scope), cfg.Propagator, &starts{base: base}}
 }
 
 // extract reads the producer's span from a message's headers; it is not valid where there is none.
@@ -94,10 +92,6 @@ func (t tracer) extract(m *rebalancer.Message) trace.SpanContext {
 		return trace.SpanContext{}
 	}
 	return trace.SpanContextFromContext(t.propagator.Extract(context.Background(), propagation.MapCarrier(m.Headers)))
-}
-
-func (t tracer) start(ctx context.Context, resource string, links []trace.Link) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, "process "+resource, t.kind, trace.WithLinks(links...), t.common, trace.WithAttributes(attribute.String(attrDestination, resource)))
 }
 
 // kindOf names an error by few words, so that they can be counted.
@@ -119,10 +113,11 @@ func kindOf(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-func links(producers []trace.SpanContext) []trace.Link {
+// links are those to the spans that made messages.
+func (t tracer) links(ms []*rebalancer.Message) []trace.Link {
 	var all []trace.Link
-	for _, p := range producers {
-		if p.IsValid() {
+	for _, m := range ms {
+		if p := t.extract(m); p.IsValid() {
 			all = append(all, trace.Link{SpanContext: p})
 		}
 	}
@@ -130,7 +125,8 @@ func links(producers []trace.SpanContext) []trace.Link {
 }
 
 func messageAttributes(m *rebalancer.Message) []attribute.KeyValue {
-	all := []attribute.KeyValue{attribute.String("messaging.message.id", m.ID), attribute.Int64("rebalancer.fence", m.Fence), attribute.Int("rebalancer.attempt", m.Attempt)}
+	all := make([]attribute.KeyValue, 0, 4)
+	all = append(all, attribute.String("messaging.message.id", m.ID), attribute.Int64("rebalancer.fence", m.Fence), attribute.Int("rebalancer.attempt", m.Attempt))
 	if m.Size >= 0 {
 		all = append(all, attribute.Int64("messaging.message.body.size", m.Size))
 	}

@@ -106,9 +106,8 @@ func outcomes(all []sources.Settlement) []string {
 
 // operation begins the span of a call of the source's client.
 func (t *telemetry) operation(what, resource string, began time.Time) trace.Span {
-	_, span := t.tracer.tracer.Start(background(), what+" "+resource, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(began),
-		trace.WithAttributes(t.base...),
-		trace.WithAttributes(attribute.String(attrOperation, what), attribute.String(attrType, what), attribute.String(attrDestination, resource)))
+	start := t.tracer.starts.of(what, resource)
+	_, span := t.tracer.tracer.Start(background(), start.name, start.with(trace.WithTimestamp(began))...)
 	return span
 }
 

@@ -34,7 +34,7 @@ func driver(place func(*testing.T) storetest.Place) storetest.Driver {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartZooKeeper(t, "")
+	server := testserver.StartZooKeeper(t, "", patient)
 	t.Logf("ZooKeeper %s", server.Version())
 	contract(t, "", server.Addr())
 }
@@ -42,14 +42,14 @@ func TestContract(t *testing.T) {
 func TestContractOnTheNextRelease(t *testing.T) {
 	t.Parallel()
 	root := testserver.Root(t)
-	server := testserver.StartZooKeeper(t, root)
+	server := testserver.StartZooKeeper(t, root, patient)
 	t.Logf("ZooKeeper %s", server.Version())
 	contract(t, root, server.Addr())
 }
 
 func TestContractOnAnEnsemble(t *testing.T) {
 	t.Parallel()
-	e := testserver.StartEnsemble(t, "")
+	e := testserver.StartEnsemble(t, "", patient)
 	t.Logf("ZooKeeper %s, three servers", e.Servers[0].Version())
 	contract(t, "", e.Addr())
 }
@@ -64,7 +64,7 @@ func contract(t *testing.T, root, servers string) {
 			if strings.Contains(t.Name(), s) {
 				one <- struct{}{}
 				t.Cleanup(func() { <-one })
-				p.own = testserver.StartZooKeeper(t, root)
+				p.own = testserver.StartZooKeeper(t, root, patient)
 				p.servers = p.own.Addr()
 				break
 			}

@@ -68,7 +68,7 @@ func TestTraces(t *testing.T) {
 						continue
 					}
 					if err != nil {
-						t.Errorf("with what the store did %v: %v\nreplay: go test ./coord/sim -run 'TestTraces$' -first=%d -traces=1 -trace=/tmp", store, err, seed)
+						t.Errorf("with what the store did %v: %v\nreplay: go test ./coord/sim -run 'TestTraces$' -args -first=%d -traces=1 -trace=/tmp", store, err, seed)
 					}
 					worked.Add(1)
 				}

@@ -117,11 +117,12 @@ func (x *explainer) older(t *txn, key string, version int64) {
 	}
 }
 
-// readers places what is known to have been applied while a key, which now changes, was as it is.
+// readers places what is known to have been applied while a key, which now changes, was as it is. Only of what is absent can that come again: what puts it with
+// a larger version comes later.
 func (x *explainer) readers(t *txn, key string) {
-	now := x.store.keys[key].version
+	now, to := x.store.keys[key].version, t.versions[key]
 	for _, u := range x.waiting(t, func(u *txn) bool {
-		return u.ok && slices.ContainsFunc(u.Checks, func(c Key) bool { return c.Key == key && c.Version == now })
+		return u.ok && (to == 0 || u.versions[key] < to) && slices.ContainsFunc(u.Checks, func(c Key) bool { return c.Key == key && c.Version == now })
 	}) {
 		x.place(u)
 	}

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,5 +112,37 @@ func TestWhichAttemptWasApplied(t *testing.T) {
 		if len(sent) != 1 || sent[0] != c.want {
 			t.Errorf("%s: what lines %v sent was applied, want %d", name, sent, c.want)
 		}
+	}
+}
+
+// TestWhatIsAbsentAgain: of two that put what is not there, both with success, the one with the smaller version came first, and it had gone when the other
+// came, though that was sent before.
+func TestWhatIsAbsentAgain(t *testing.T) {
+	t.Parallel()
+	campaign := func(session string) Act {
+		return Act{Name: "Commit", Req: 1, Session: session, Txns: []Txn{{Checks: []Key{{coord.LeaderKey, 0}}, Puts: []Entry{{Key: coord.LeaderKey, Bound: true}}}}}
+	}
+	elected := func(version int64) Act {
+		return Act{Name: "Committed", Req: 1, Code: codeOK, Results: []Result{{Code: codeOK, Versions: []Key{{coord.LeaderKey, version}}}}}
+	}
+	resign := Act{Name: "Commit", Req: 2, Session: "s1", Txns: []Txn{{Checks: []Key{{coord.LeaderKey, 5}}, Deletes: []string{coord.LeaderKey}}}}
+	h, err := Explain([]Line{
+		{Node: "n1", Proc: "p1", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s1")}},
+		{Node: "n2", Proc: "p2", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s2")}},
+		{Node: "n1", Proc: "p1", Event: elected(5), Actions: []Act{resign}},
+		{Node: "n1", Proc: "p1", Event: Act{Name: "Committed", Req: 2, Code: codeOK, Results: []Result{{Code: codeOK}}}},
+		{Node: "n2", Proc: "p2", Event: elected(9)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, s := range h.Steps {
+		if s.Do == DoCampaign || s.Do == DoStepDown {
+			order = append(order, string(s.Do)+" "+s.Proc)
+		}
+	}
+	if want := []string{"Campaign p1", "StepDown p1", "Campaign p2"}; !slices.Equal(order, want) {
+		t.Errorf("%q, want %q", order, want)
 	}
 }

@@ -44,6 +44,7 @@ const (
 // requests finds all that was asked of the store, with its answers; exact tells whether the trace says itself what the store did.
 func requests(lines []Line) (all map[reqKey]*request, exact bool, err error) {
 	all = map[reqKey]*request{}
+	sessions := map[string]string{}
 	for i := range lines {
 		l := &lines[i]
 		switch l.By {
@@ -51,9 +52,15 @@ func requests(lines []Line) (all map[reqKey]*request, exact bool, err error) {
 			if err := answered(all, l, i+1); err != nil {
 				return nil, false, err
 			}
+			if l.State != nil {
+				sessions[l.Proc] = l.State.Session
+			}
 			for _, a := range l.Actions {
 				if a.Req == 0 && a.Name != "CloseSession" {
 					continue
+				}
+				if own := sessions[l.Proc]; len(a.Txns) > 0 && a.Session != own {
+					return nil, false, fmt.Errorf("trace: line %d: %s commits under session %q, and its own is %q", i+1, l.Proc, a.Session, own)
 				}
 				r := &request{proc: l.Proc, node: l.Node, act: a, sent: i + 1}
 				for j := range a.Txns {

@@ -45,6 +45,7 @@ func TestLinesThatDoNotBelongTogether(t *testing.T) {
 		"did not send": {answer},
 		"twice":        {start, answer, answer},
 		"is by":        {{By: "somebody"}},
+		"its own is":   {{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{{Name: "Commit", Req: 1, Session: "other", Txns: []Txn{{}}}}, State: own("s")}},
 		"not sent":     {{By: ByStore, Proc: "p", Event: Act{Name: "Commit", Req: 4}}},
 	} {
 		if _, err := Explain(lines); err == nil || !strings.Contains(err.Error(), want) {
@@ -53,12 +54,14 @@ func TestLinesThatDoNotBelongTogether(t *testing.T) {
 	}
 }
 
+func own(session string) *coord.Projection { return &coord.Projection{Session: session} }
+
 // TestUnknownOutcomeMayComeLater: a transaction of which the answer does not say how it ended may be carried out after that answer.
 func TestUnknownOutcomeMayComeLater(t *testing.T) {
 	t.Parallel()
 	campaign := Act{Name: "Commit", Req: 1, Session: "s", Txns: []Txn{{Puts: []Entry{{Key: coord.LeaderKey, Bound: true}}}}}
 	h, err := Explain([]Line{
-		{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{campaign}},
+		{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{campaign}, State: own("s")},
 		{Node: "n", Proc: "p", Event: Act{Name: "Committed", Req: 1, Code: codeOK, Results: []Result{{Code: codeUnknown}}}, Actions: []Act{{Name: "Read", Req: 2}}},
 		{Node: "n", Proc: "p", Event: Act{Name: "ReadDone", Req: 2, Code: codeOK, Seen: []Entry{{Key: coord.LeaderKey, Version: 7, Session: "s"}}}},
 	})
@@ -94,7 +97,7 @@ func TestWhichAttemptWasApplied(t *testing.T) {
 		"neither holds any more": {4, 4, 3},
 	} {
 		h, err := Explain([]Line{
-			{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{member}},
+			{Node: "n", Proc: "p", Event: Act{Name: "Tick"}, Actions: []Act{member}, State: own("s")},
 			{Node: "n", Proc: "p", Event: joined, Actions: []Act{claim(2, c.first)}},
 			{Node: "n", Proc: "p", Event: unknown(2), Actions: []Act{claim(3, c.second)}},
 			{Node: "n", Proc: "p", Event: unknown(3), Actions: []Act{{Name: "Read", Req: 4}}},
@@ -127,8 +130,8 @@ func TestWhatIsAbsentAgain(t *testing.T) {
 	}
 	resign := Act{Name: "Commit", Req: 2, Session: "s1", Txns: []Txn{{Checks: []Key{{coord.LeaderKey, 5}}, Deletes: []string{coord.LeaderKey}}}}
 	h, err := Explain([]Line{
-		{Node: "n1", Proc: "p1", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s1")}},
-		{Node: "n2", Proc: "p2", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s2")}},
+		{Node: "n1", Proc: "p1", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s1")}, State: own("s1")},
+		{Node: "n2", Proc: "p2", Event: Act{Name: "Tick"}, Actions: []Act{campaign("s2")}, State: own("s2")},
 		{Node: "n1", Proc: "p1", Event: elected(5), Actions: []Act{resign}},
 		{Node: "n1", Proc: "p1", Event: Act{Name: "Committed", Req: 2, Code: codeOK, Results: []Result{{Code: codeOK}}}},
 		{Node: "n2", Proc: "p2", Event: elected(9)},

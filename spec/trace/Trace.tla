@@ -6,13 +6,14 @@
    sessions, fences and shares that were recorded, and after it the base's
    promises must hold.
 
-   Steps of the base itself: Start, OpenSession, Lapse, Fence, Expire, Crash,
+   Steps of the base itself: Start, Lapse, Fence, Expire, Crash,
    Evict, SendClaim, ClaimArrives, ClaimAnswered, ClaimUnknown, SendRelease,
    ReleaseArrives, ReleaseAnswered, ReleaseUnknown, StartWork, Stopped,
    CannotOpen, DeclineEnds, Publish, WriteBarrier.
 
    The base takes in one step what takes real nodes several. For these steps, and
    no others, the trace has halves, or a step that is less demanding:
+     OpenSession   also of a process that was told to leave meanwhile
      WriteMember   written as it was when it was sent; Ack is the node's half
      Campaign, StepDown   the store's half; Elected, Deposed are the node's
      Follow        applies what stood there when it was read, not what stands there now
@@ -58,17 +59,26 @@ TraceInit ==
 
 ------------------------------- \* steps that the base takes together with others
 Quietly == UNCHANGED vars
+\* A process that leaves goes on until it hears that its session is closed.
+LastWords(n) == Running(n) /\ Trusted(n) /\ node[n].leaving
 SetLeaving(x) == /\ node' = [node EXCEPT ![x.n].leaving = TRUE] /\ UNCHANGED <<store, net, hist>>
 SetEvict(x)   == /\ node[x.n].leaving
                  /\ IF Calm(x.n) /\ node[x.n].share # {} THEN Evict(x.n)
                     ELSE node' = [node EXCEPT ![x.n] = Revoked([@ EXCEPT !.evict = TRUE])] /\ UNCHANGED <<store, net, hist>>
 SetAck(x) ==
-  /\ Mode = "global" /\ Calm(x.n) /\ Joined(x.n)
+  /\ Mode = "global" /\ ((Calm(x.n) /\ Joined(x.n)) \/ LastWords(x.n))
   /\ LET p == node[x.n]
      IN /\ p.bar.v # 0 /\ ~p.bar.open /\ p.ack < p.bar.gen /\ x.gen = p.bar.gen
         /\ \A r \in R : p.ph[r] \in {"none", "unsure"}
         /\ node' = [node EXCEPT ![x.n].ack = p.bar.gen]
   /\ UNCHANGED <<store, net, hist>>
+\* A session that was asked for before the process was told to leave. It will be closed.
+Opens(x) ==
+  IF ~node[x.n].leaving THEN OpenSession(x.n)
+  ELSE /\ Running(x.n) /\ node[x.n].s = None
+       /\ LET k == node[x.n].k + 1
+          IN node' = [node EXCEPT ![x.n].s = <<x.n, k>>, ![x.n].k = k, ![x.n].valid = TRUE] /\ live' = live \cup {<<x.n, k>>}
+       /\ UNCHANGED <<member, leader, epoch, asg, claim, barrier, listed, net, hist>>
 Notice(x) ==
   /\ Running(x.n) /\ node[x.n].s # None
   /\ node' = [node EXCEPT ![x.n] = Revoked([@ EXCEPT !.seen = 0, !.lead = 0, !.cold = FALSE, !.bar = Closed0, !.stop = 0, !.ack = 0])]
@@ -92,7 +102,7 @@ Deposed(x) ==
   /\ node[x.n].lead = x.e /\ leader.e # x.e
   /\ node' = [node EXCEPT ![x.n].lead = 0, ![x.n].cold = FALSE] /\ UNCHANGED <<store, net, hist>>
 FollowRead(x) ==
-  /\ Calm(x.n) \/ (Running(x.n) /\ Trusted(x.n) /\ node[x.n].leaving)   \* it may have closed its session
+  /\ Calm(x.n) \/ LastWords(x.n)
   /\ x.v \in DOMAIN past[x.n] /\ past[x.n][x.v] = [gen |-> x.gen, share |-> x.share]
   /\ x.bv \in DOMAIN bars
   /\ LET b == bars[x.bv]
@@ -107,9 +117,10 @@ CloseArrives(x) ==
   /\ EndSession(x.s)
   /\ node' = [node EXCEPT ![x.n].old = @ \ {x.s}]
   /\ UNCHANGED <<epoch, asg, barrier, listed, net, hist>>
-\* One that has not heard that its term is over may end as well: with its session the leader entry has gone.
+\* One that has not heard that its term is over may end as well: with its session the leader entry goes, now or when the request to close it arrives, or
+\* when its time is over.
 ProcessEnds(x) ==
-  /\ Running(x.n) /\ node[x.n].leaving /\ (node[x.n].lead # 0 => node[x.n].s \notin live)
+  /\ Running(x.n) /\ node[x.n].leaving
   /\ \A r \in R : node[x.n].ph[r] \in {"none", "unsure"}
   /\ node' = [node EXCEPT ![x.n] = NoProcess(@.k)]
   /\ DropCalls(x.n)
@@ -160,9 +171,11 @@ ClaimKept(x) ==
                     /\ replies' = replies \ {p}
                     /\ node' = [node EXCEPT ![x.n].got[x.r] = [s |-> p.s, v |-> p.v], ![x.n].ph[x.r] = "stopped"]
                     /\ UNCHANGED <<store, pubs, creqs, rreqs, hist>>
+\* One that was sent just before the process stopped to wait for a plan, in the same line, has its check still.
 SendsRelease(x) ==
   /\ node[x.n].got[x.r].v = x.v
-  /\ LET q == ReleaseRequest(x.n, x.r, TRUE) IN IF q.chk THEN x.av = q.av ELSE x.av = 0
+  /\ LET q == ReleaseRequest(x.n, x.r, TRUE)
+     IN IF q.chk THEN x.av = q.av ELSE x.av = 0 \/ (node[x.n].evict /\ x.av = node[x.n].seen)
   /\ SendRelease(x.n, x.r)
 ReleaseCame(x) ==
   /\ Releases(x) # {}
@@ -202,7 +215,7 @@ Says(x) ==
 Do(x) ==
   CASE x.a = "State"           -> Says(x)
     [] x.a = "Start"           -> Start(x.n)
-    [] x.a = "OpenSession"     -> OpenSession(x.n) /\ node'[x.n].s = x.s
+    [] x.a = "OpenSession"     -> Opens(x) /\ node'[x.n].s = x.s
     [] x.a = "Renew"           -> x.s \in live /\ Quietly
     [] x.a = "Lapse"           -> Lapse(x.n)
     [] x.a = "Fence"           -> node[x.n].s = x.s /\ Fence(x.n)

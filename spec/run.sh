@@ -68,7 +68,7 @@ check() {
 	if config "$cfg" "$changes" "$dir/run.cfg"; then
 		TIMEFORMAT='%U %S'
 		{ time timeout "$LIMIT" java "${java[@]}" "${shared[@]}" -Xmx"${HEAP:-3g}" -cp "$TLA2TOOLS_JAR" tlc2.TLC -noGenerateSpecTE \
-			-metadir "$dir/states" -workers 1 -config "$dir/run.cfg" "$module.tla" </dev/null >"$dir/out" 2>&1; } 2>"$dir/time"
+			-metadir "$dir/states" -lncheck final -workers 1 -config "$dir/run.cfg" "$module.tla" </dev/null >"$dir/out" 2>&1; } 2>"$dir/time"
 		rc=$?
 	else
 		rc=1 && : >"$dir/out" && echo 0 0 >"$dir/time"

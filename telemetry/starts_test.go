@@ -11,10 +11,11 @@ func TestStartsAreBounded(t *testing.T) {
 	var s starts
 	for i := range 2*mostStarts + 10 {
 		name := strconv.Itoa(i)
-		if got := s.of("process", name); got.name != "process "+name {
+		got := s.of("process", name)
+		if got.name != "process "+name {
 			t.Fatalf("%q", got.name)
 		}
-		if i%1000 == 0 && s.of("process", name) != s.of("process", name) {
+		if i%1000 == 0 && s.of("process", name) != got {
 			t.Fatal("not remembered")
 		}
 	}

@@ -59,7 +59,7 @@ config() {
 }
 
 # check DIR KIND NAME MODULE CFG CHANGES EXPECTED: EXPECTED is empty, or the property that must not hold. One worker: of several, some wait where TLC looks
-# at liveness, and the first counterexample is not the shortest. Its row of the table goes to DIR, and a file that is named failed, if it did.
+# at liveness, and the first counterexample is not the shortest. Liveness is looked at once, in the whole graph. Its row of the table goes to DIR, and a file that is named failed, if it did.
 check() {
 	local dir=$1 kind=$2 name=$3 module=$4 cfg=$5 changes=$6 expected=$7 rc broken steps began=$SECONDS verdict
 	local java=(-XX:+UseSerialGC)

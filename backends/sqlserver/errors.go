@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
+
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
@@ -55,7 +56,7 @@ func wants(t *testing.T, err error, fatal bool, words ...string) {
 
 func TestErrorsOfServers(t *testing.T) {
 	t.Parallel()
-	dsn := database(t, true)
+	dsn := databases.Database(t, true)
 	wants(t, opens(t, dsn), true, "is missing", "CreateSchema")
 	wants(t, opens(t, as(t, dsn, "nobody", "Secret")), true, "login")
 	wants(t, opens(t, strings.Replace(dsn, "database=", "database=not_", 1)), true, "no such database")

@@ -2,13 +2,8 @@ package sqlserver
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,106 +12,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlservertest"
 )
+
+var databases sqlservertest.Maker
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is the URL of the server that REBALANCER_TEST_SQLSERVER names: its user may create databases. Without one the test is skipped, or fails where
-// REBAL_REQUIRE names "sqlserver".
-func server(t testing.TB) *url.URL {
-	t.Helper()
-	raw := os.Getenv("REBALANCER_TEST_SQLSERVER")
-	if raw == "" {
-		const message = "needs a SQL Server: set REBALANCER_TEST_SQLSERVER to a sqlserver:// URL of a user that may create databases"
-		if strings.Contains(os.Getenv("REBAL_REQUIRE"), "sqlserver") {
-			t.Fatal(message)
-		}
-		t.Skip(message)
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal("REBALANCER_TEST_SQLSERVER is no URL")
-	}
-	return u
-}
-
-// inDatabase names a database of the server.
-func inDatabase(u *url.URL, name string) string {
-	q := u.Query()
-	q.Set("database", name)
-	c := *u
-	c.RawQuery = q.Encode()
-	return c.String()
-}
-
-// making is held by who makes a database: not every server can make two at a time.
-var making sync.Mutex
-
-// database makes a database with row versions on or off and gives its URL. It is dropped after the test.
-func database(t testing.TB, rowVersions bool) string {
-	t.Helper()
-	u := server(t)
-	name := fmt.Sprintf("rebalancer_%d_%d", os.Getpid(), places.Add(1))
-	admin := connect(t, inDatabase(u, "master"))
-	making.Lock()
-	defer making.Unlock()
-	mustExec(t, admin, "CREATE DATABASE "+name)
-	t.Cleanup(func() {
-		ctx := context.WithoutCancel(t.Context())
-		_, _ = admin.ExecContext(ctx, "ALTER DATABASE "+name+" SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
-		if _, err := admin.ExecContext(ctx, "DROP DATABASE "+name); err != nil {
-			t.Logf("dropping the database: %v", err)
-		}
-	})
-	babelfish(t, admin)
-	set := "OFF"
-	if rowVersions {
-		set = "ON"
-	}
-	if _, err := admin.ExecContext(t.Context(), "ALTER DATABASE "+name+" SET READ_COMMITTED_SNAPSHOT "+set); err != nil {
-		t.Logf("row versions cannot be set on this server: %v", err)
-	}
-	return inDatabase(u, name)
-}
-
-// babelfish lets that server take what it does not have in the same way; on others it does nothing.
-func babelfish(t testing.TB, db *sql.DB) {
-	var version string
-	if err := db.QueryRowContext(t.Context(), `SELECT CONVERT(nvarchar(400), @@VERSION)`).Scan(&version); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("server: %.200s", strings.ReplaceAll(version, "\n", " "))
-	if strings.Contains(version, "Babelfish") {
-		mustExec(t, db, `EXEC sp_babelfish_configure 'escape_hatch_rowversion', 'ignore', 'server'`)
-	}
-}
-
-func connect(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("sqlserver", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func mustExec(t testing.TB, db execer, query string, args ...any) int64 {
-	t.Helper()
-	r, err := db.ExecContext(t.Context(), query, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	n, _ := r.RowsAffected()
-	return n
-}
-
-func ask[T any](t testing.TB, db execer, query string, args ...any) (v T) {
+func ask[T any](t testing.TB, db sqlservertest.Execer, query string, args ...any) (v T) {
 	t.Helper()
 	if err := db.QueryRowContext(t.Context(), query, args...).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", query, err)

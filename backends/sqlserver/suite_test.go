@@ -8,6 +8,7 @@ import (
 
 	"github.com/rebalancer-go/rebalancer/backends"
 	"github.com/rebalancer-go/rebalancer/backends/storetest"
+	"github.com/rebalancer-go/rebalancer/internal/sqlservertest"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 )
 
@@ -22,7 +23,7 @@ func TestContractWithRowVersions(t *testing.T) { t.Parallel(); contract(t, true)
 func TestContractWithoutRowVersions(t *testing.T) { t.Parallel(); contract(t, false) }
 
 func contract(t *testing.T, rowVersions bool) {
-	dsn := database(t, rowVersions)
+	dsn := databases.Database(t, rowVersions)
 	storetest.Run(t, storetest.Driver{TTL: *ttl, Rounds: *rounds, Place: func(*testing.T) storetest.Place {
 		schema := newSchema()
 		var behind atomic.Int64
@@ -39,9 +40,9 @@ func contract(t *testing.T, rowVersions bool) {
 				return n
 			},
 			Lose: func(t *testing.T) {
-				db := connect(t, dsn)
+				db := sqlservertest.Connect(t, dsn)
 				for _, table := range []string{"record", "sessions", "entries"} {
-					mustExec(t, db, in(schema, "DROP TABLE {t}"+table))
+					sqlservertest.Exec(t, db, in(schema, "DROP TABLE {t}"+table))
 				}
 			},
 			RollBack: func(t *testing.T) func(*testing.T) { return export(t, dsn, schema) },
@@ -62,15 +63,15 @@ func export(t *testing.T, dsn, schema string) (restore func(*testing.T)) {
 	if err := openStore(t, dsn, Schema(schema)).Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	db := connect(t, dsn)
+	db := sqlservertest.Connect(t, dsn)
 	for table, list := range columns {
-		mustExec(t, db, in(schema, "SELECT "+list+" INTO {t}saved_"+table+" FROM {t}"+table))
+		sqlservertest.Exec(t, db, in(schema, "SELECT "+list+" INTO {t}saved_"+table+" FROM {t}"+table))
 	}
 	return func(t *testing.T) {
 		text := "SET XACT_ABORT ON; BEGIN TRANSACTION;"
 		for table, list := range columns {
 			text += "DELETE FROM {t}" + table + "; INSERT INTO {t}" + table + " (" + list + ") SELECT " + list + " FROM {t}saved_" + table + ";"
 		}
-		mustExec(t, connect(t, dsn), in(schema, text+"COMMIT"))
+		sqlservertest.Exec(t, sqlservertest.Connect(t, dsn), in(schema, text+"COMMIT"))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/backends"
+	"github.com/rebalancer-go/rebalancer/internal/sqlservertest"
 	"github.com/rebalancer-go/rebalancer/internal/sqlstore"
 	"github.com/rebalancer-go/rebalancer/internal/waittest"
 )
@@ -18,7 +19,7 @@ func TestTraps(t *testing.T) {
 	for _, rowVersions := range []bool{true, false} {
 		t.Run(fmt.Sprintf("RowVersions=%v", rowVersions), func(t *testing.T) {
 			t.Parallel()
-			dsn := database(t, rowVersions)
+			dsn := databases.Database(t, rowVersions)
 			for name, f := range map[string]func(*testing.T, string){
 				"OpenRenewal":          renewalStillOpen,
 				"OpenRenewalAndSweep":  sweepWhileRenewalIsOpen,
@@ -41,7 +42,7 @@ func TestTraps(t *testing.T) {
 // conn is one connection beside the store.
 func conn(t testing.TB, dsn string) *sql.Conn {
 	t.Helper()
-	c, err := connect(t, dsn).Conn(t.Context())
+	c, err := sqlservertest.Connect(t, dsn).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +52,13 @@ func conn(t testing.TB, dsn string) *sql.Conn {
 
 const extend = `UPDATE {t}sessions SET expires = expires + 60000000 WHERE id = @p1 AND expires > @p2`
 
-func serverClock(t *testing.T, c execer) int64 { t.Helper(); return ask[int64](t, c, "SELECT "+clock) }
+func serverClock(t *testing.T, c sqlservertest.Execer) int64 {
+	t.Helper()
+	return ask[int64](t, c, "SELECT "+clock)
+}
 
 // hasRunOut waits until the session has run out, as others see it.
-func hasRunOut(t *testing.T, s *Store, c execer, id string) {
+func hasRunOut(t *testing.T, s *Store, c sqlservertest.Execer, id string) {
 	t.Helper()
 	end := ask[int64](t, c, in(s.schema, `SELECT expires FROM {t}sessions WHERE id = @p1`), []byte(id))
 	waittest.Until(t, "the session has run out", func() bool { return serverClock(t, c) > end })
@@ -67,8 +71,8 @@ func renewalStillOpen(t *testing.T, dsn string) {
 	must(t, owner, claim("k"))
 	c, before := conn(t, dsn), owner.Opened().Time.UnixMicro()
 	hasRunOut(t, s, c, owner.ID())
-	mustExec(t, c, "BEGIN TRANSACTION")
-	if n := mustExec(t, c, in(s.schema, extend), []byte(owner.ID()), before); n != 1 {
+	sqlservertest.Exec(t, c, "BEGIN TRANSACTION")
+	if n := sqlservertest.Exec(t, c, in(s.schema, extend), []byte(owner.ID()), before); n != 1 {
 		t.Fatal("the owner's session has ended too soon for the test")
 	}
 	done := make(chan error, 1)
@@ -84,7 +88,7 @@ func renewalStillOpen(t *testing.T, dsn string) {
 		t.Fatalf("the claim did not wait: %v", err)
 	case <-time.After(300 * time.Millisecond):
 	}
-	mustExec(t, c, "COMMIT TRANSACTION")
+	sqlservertest.Exec(t, c, "COMMIT TRANSACTION")
 	if err := <-done; !errors.Is(err, backends.ErrConflict) {
 		t.Fatalf("the claim of what is held: %v", err)
 	}
@@ -100,8 +104,8 @@ func sweepWhileRenewalIsOpen(t *testing.T, dsn string) {
 	must(t, owner, claim("k"))
 	c, before := conn(t, dsn), owner.Opened().Time.UnixMicro()
 	hasRunOut(t, s, c, owner.ID())
-	mustExec(t, c, "BEGIN TRANSACTION")
-	mustExec(t, c, in(s.schema, extend), []byte(owner.ID()), before)
+	sqlservertest.Exec(t, c, "BEGIN TRANSACTION")
+	sqlservertest.Exec(t, c, in(s.schema, extend), []byte(owner.ID()), before)
 	done := make(chan error, 1)
 	go func() {
 		_, err := other.Renew(t.Context(), backends.RenewRequest{Incarnation: other.Opened().Incarnation, Sweep: true})
@@ -112,7 +116,7 @@ func sweepWhileRenewalIsOpen(t *testing.T, dsn string) {
 		t.Fatal("the sweep passed a row that is locked")
 	case <-time.After(300 * time.Millisecond):
 	}
-	mustExec(t, c, "COMMIT TRANSACTION")
+	sqlservertest.Exec(t, c, "COMMIT TRANSACTION")
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +135,7 @@ func renewalAfterTheEnd(t *testing.T, dsn string) {
 		rs, err := commitTo(t.Context(), taker, claim("k", backends.Check{Key: "k"}))
 		return err == nil && rs[0].Err == nil
 	})
-	if n := mustExec(t, c, in(s.schema, extend), []byte(owner.ID()), before); n != 0 {
+	if n := sqlservertest.Exec(t, c, in(s.schema, extend), []byte(owner.ID()), before); n != 0 {
 		t.Fatal("a late renewal has revived a session whose end was relied on")
 	}
 }
@@ -145,7 +149,7 @@ func supersedeAfterTheEnd(t *testing.T, dsn string) {
 	if r, err := newer.Supersede(t.Context(), "n"); err != nil || r.Older != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	n := mustExec(t, c, in(s.schema, extend+` AND superseded = 0`), []byte(older.ID()), older.Opened().Time.UnixMicro())
+	n := sqlservertest.Exec(t, c, in(s.schema, extend+` AND superseded = 0`), []byte(older.ID()), older.Opened().Time.UnixMicro())
 	if n != 0 {
 		t.Fatal("a late renewal has revived a session of a node that was superseded")
 	}
@@ -221,7 +225,7 @@ func renewalsPassCommits(t *testing.T, dsn string) {
 
 // A pool whose connections are all in use does not stop renewals.
 func busyPool(t *testing.T, dsn string) {
-	db := connect(t, dsn)
+	db := sqlservertest.Connect(t, dsn)
 	db.SetMaxOpenConns(3)
 	s, err := New(db, Schema(newSchema()), CreateSchema())
 	if err != nil {
@@ -288,8 +292,8 @@ func deadlocksAreRepeated(t *testing.T, dsn string) {
 		return sqlstore.Statement{SQL: `UPDATE {t}entries SET gone = gone WHERE grp = ? AND name = ?`, Args: []any{[]byte("g"), []byte(key)}}
 	}
 	direct := in(s.schema, `UPDATE {t}entries SET gone = gone WHERE grp = @p1 AND name = @p2`)
-	mustExec(t, c, "BEGIN TRANSACTION")
-	mustExec(t, c, direct, []byte("g"), []byte("b"))
+	sqlservertest.Exec(t, c, "BEGIN TRANSACTION")
+	sqlservertest.Exec(t, c, direct, []byte("g"), []byte("b"))
 	tries := 0
 	err := base{s}.Write(t.Context(), func(tx *sqlstore.Tx) error {
 		tries++
@@ -336,10 +340,10 @@ func smallRole(t *testing.T, dsn string) {
 	}
 	user := fmt.Sprintf("rebalancer_user_%d", time.Now().UnixNano())
 	const password = "Very-Secret-1"
-	db := connect(t, dsn)
-	mustExec(t, db, "CREATE LOGIN "+user+" WITH PASSWORD = '"+password+"'")
+	db := sqlservertest.Connect(t, dsn)
+	sqlservertest.Exec(t, db, "CREATE LOGIN "+user+" WITH PASSWORD = '"+password+"'")
 	t.Cleanup(func() { _, _ = db.ExecContext(context.WithoutCancel(t.Context()), "DROP LOGIN "+user) })
-	mustExec(t, db, "CREATE USER "+user+" FOR LOGIN "+user)
+	sqlservertest.Exec(t, db, "CREATE USER "+user+" FOR LOGIN "+user)
 	t.Cleanup(func() { _, _ = db.ExecContext(context.WithoutCancel(t.Context()), "DROP USER "+user) })
 	as := as(t, dsn, user, password)
 	ask := func() error {
@@ -360,7 +364,7 @@ func smallRole(t *testing.T, dsn string) {
 	if err := ask(); !errors.Is(err, backends.ErrFatal) {
 		t.Errorf("without rights: %v", err)
 	}
-	mustExec(t, db, Grants(s.schema, user))
+	sqlservertest.Exec(t, db, Grants(s.schema, user))
 	if err := ask(); err != nil {
 		t.Errorf("with the printed rights: %v", err)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	traceFlag  = flag.String("trace", "", "write the traces of TestTraces, and that of the world of -seed, to files in this directory")
+	traceFlag  = flag.String("into", "", "write the traces of TestTraces, and that of the world of -seed, to files in this directory")
 	tracesFlag = flag.Int64("traces", 40, "how many worlds TestTraces runs")
 )
 
@@ -68,7 +68,7 @@ func TestTraces(t *testing.T) {
 						continue
 					}
 					if err != nil {
-						t.Errorf("with what the store did %v: %v\nreplay: go test ./coord/sim -run 'TestTraces$' -args -first=%d -traces=1 -trace=/tmp", store, err, seed)
+						t.Errorf("with what the store did %v: %v\nreplay: go test ./coord/sim -run 'TestTraces$' -first=%d -traces=1 -into=/tmp", store, err, seed)
 					}
 					worked.Add(1)
 				}

@@ -14,13 +14,17 @@ import (
 	"time"
 
 	"github.com/rebalancer-go/rebalancer/internal/programtest"
+	"github.com/rebalancer-go/rebalancer/internal/sqlservertest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
 // binary is the program under test, built once.
 var binary string
 
-var servers testserver.Keeper
+var (
+	servers   testserver.Keeper
+	databases sqlservertest.Maker
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

@@ -3,16 +3,12 @@
 package cli
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
-	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	_ "github.com/microsoft/go-mssqldb"
 
+	"github.com/rebalancer-go/rebalancer/internal/sqlservertest"
 	"github.com/rebalancer-go/rebalancer/internal/testserver"
 )
 
@@ -24,38 +20,12 @@ func postgresWithTables(t *testing.T) string {
 	return url
 }
 
-// sqlserverWithTables is the URL of a new database on a server, which is dropped after the test.
-func sqlserverWithTables(t *testing.T, server string) string {
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal("REBALANCER_TEST_SQLSERVER is no URL")
-	}
-	name := fmt.Sprintf("rebalancer_cli_%d", os.Getpid())
-	exec := func(ctx context.Context, database, statements string) {
-		t.Helper()
-		db, err := sql.Open("sqlserver", inDatabase(u, database))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if _, err := db.ExecContext(ctx, statements); err != nil {
-			t.Errorf("%.60s: %v", statements, err)
-		}
-	}
-	exec(t.Context(), "master", "CREATE DATABASE "+name)
-	t.Cleanup(func() { exec(context.WithoutCancel(t.Context()), "master", "DROP DATABASE "+name) })
-	own := inDatabase(u, name)
-	tables, _, _ := strings.Cut(schema(t, own), "\nGRANT") // who makes a database owns it
-	exec(t.Context(), name, tables)
-	return own
-}
-
-func inDatabase(u *url.URL, name string) string {
-	q := u.Query()
-	q.Set("database", name)
-	c := *u
-	c.RawQuery = q.Encode()
-	return c.String()
+// sqlserverWithTables is the URL of a database of its own, on the server that the environment names.
+func sqlserverWithTables(t *testing.T) string {
+	url := databases.Database(t, true)
+	tables, _, _ := strings.Cut(schema(t, url), "\nGRANT") // who makes a database owns it
+	sqlservertest.Exec(t, sqlservertest.Connect(t, url), tables)
+	return url
 }
 
 // schema is what the program says that a store needs.

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	traceDir = flag.String("trace", "", "write the traces of TestTracedRuns to files in this directory")
+	traceDir = flag.String("into", "", "write the traces of TestTracedRuns to files in this directory")
 	traced   = flag.Int("traces", 0, "how many runs TestTracedRuns makes over all stores; 0: one over SQLite alone")
 )
 

@@ -7,9 +7,9 @@
    promises must hold.
 
    Steps of the base itself: Start, Lapse, Fence, Expire, Crash,
-   Evict, SendClaim, ClaimArrives, ClaimAnswered, ClaimUnknown, SendRelease,
-   ReleaseArrives, ReleaseAnswered, ReleaseUnknown, StartWork, Stopped,
-   CannotOpen, DeclineEnds, Publish, WriteBarrier.
+   Evict, SendClaim, ClaimArrives, ClaimAnswered, ClaimUnknown, ReleaseArrives,
+   ReleaseAnswered, ReleaseUnknown, StartWork, Stopped, CannotOpen, DeclineEnds,
+   Publish, WriteBarrier.
 
    The base takes in one step what takes real nodes several. For these steps, and
    no others, the trace has halves, or a step that is less demanding:
@@ -20,6 +20,8 @@
      CloseSession, Finish   the store's half and the process's
      ReadClaim     a claim of unknown outcome was looked for; the look may be old
      SendGhost     a claim that was read, but not obtained, is given back
+     SendRelease   of a process that no longer waits for a plan also with the check
+                   that it had before
      Notice        the store began another incarnation and had lost nothing: what was
                    read before is forgotten (a store that forgets is module Forgets)
      ClaimKept     a claim is obtained, and work under it does not begin in the same step

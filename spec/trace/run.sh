@@ -91,13 +91,13 @@ if [ -n "$given" ]; then
 	cp "$given"/*.ndjson "$tmp/sim/" || exit 2
 else
 	echo "spec/trace: $n simulated groups from seed $seed; again: spec/trace/run.sh -n $n -seed $seed -runs 0"
-	(cd "$root" && go test ./coord/sim -run '^TestTraces$' -count=1 -args -first="$seed" -traces="$n" -trace="$tmp/sim") || fail "simulated groups"
+	(cd "$root" && go test ./coord/sim -run '^TestTraces$' -count=1 -first="$seed" -traces="$n" -into="$tmp/sim") || fail "simulated groups"
 fi
 accept "$tmp/sim"
 altered "$tmp/sim"
 cp "$tmp/sim/modules/Batch1.cfg" "$tmp/any.cfg" && empty
 if [ -z "$given" ] && [ "$runs" -gt 0 ]; then
-	(cd "$root" && REBAL_REQUIRE=servers go test ./integration/stores -run '^TestTracedRuns$' -count=1 -timeout 1h -parallel 4 -args -traces="$runs" -trace="$tmp/real") || fail "runs over real servers"
+	(cd "$root" && REBAL_REQUIRE=servers go test ./integration/stores -run '^TestTracedRuns$' -count=1 -timeout 1h -parallel 4 -traces="$runs" -into="$tmp/real") || fail "runs over real servers"
 	accept "$tmp/real"
 fi
 echo "spec/trace: $failed failed, $SECONDS s"

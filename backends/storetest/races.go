@@ -145,10 +145,10 @@ func takeOverRace(e *env) {
 	rounds := max(1, e.d.Rounds/10)
 	var raced atomic.Int64
 	for round := range rounds {
-		owners, takers := e.raceSessions(pairs), e.raceSessions(pairs)
+		takers := e.raceSessions(pairs)
+		owners := e.raceSessions(pairs)
 		delays := make([]time.Duration, pairs)
 		for i, h := range owners {
-			e.bind(h, fmt.Sprintf("%d/%d", round, i))
 			delays[i] = h.TTL() - h.TTL()/50 + time.Duration(rng.Int64N(int64(h.TTL()/25)))
 		}
 		racers(owners, func(i int, owner backends.Session) {
@@ -166,6 +166,14 @@ func takeOverRace(e *env) {
 func (e *env) raceForOne(owner, taker backends.Session, key string, delay time.Duration) bool {
 	var alive, taken atomic.Int64 // the store's time of the owner's last success, and of the take-over, in ns
 	extend := func(s backends.Stamp) { alive.Store(s.Time.UnixNano()) }
+	_, err := e.try(owner, bindTxn(key))
+	if errors.Is(err, backends.ErrSessionLost) {
+		return false
+	}
+	if err != nil {
+		e.Errorf("the owner's claim: %v", err)
+		return false
+	}
 	first, err := owner.Renew(e.ctx, backends.RenewRequest{Incarnation: owner.Opened().Incarnation})
 	if errors.Is(err, backends.ErrSessionLost) {
 		return false
